@@ -25,6 +25,7 @@
 #include "cli/batch_watch.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
+#include "cli/job_settings.h"
 #include "cli/providers.h"
 #include "cli/session.h"
 #include "cli/tell.h"
@@ -101,30 +102,13 @@ static char *place_of(const struct config *config)
 			     : xasprintf(SQLITE "%s.store", config->results);
 }
 
-/* Each tenant's has uids that are no other's. */
 static struct rlmd_sandbox *open_sandbox(void *owner, const struct tenancy_needs *needs,
 					 struct rlmd_error *err)
 {
-	struct batch_command *command = owner;
-	struct session *session = command->session;
-	const struct config *config = &session->config;
-	struct rlmd_sandbox_options options = {
-		.size = sizeof options,
-		.python = config->python,
-		.preload = (const char *const *)config->preload.items,
-		.worker_memory = (size_t)(needs->worker_memory ? needs->worker_memory
-							       : config->worker_memory),
-		.pool_parts = needs->parts,
-		.first_uid = (uint32_t)config->first_uid,
-		.require = needs->require,
-	};
-	struct rlmd_sandbox *sandbox;
-	uint32_t first, count;
+	struct session *session = ((struct batch_command *)owner)->session;
+	struct rlmd_sandbox_options options = job_settings_tenant(&session->config, needs);
+	struct rlmd_sandbox *sandbox = rlmd_engine_sandbox(session->engine, &options, err);
 
-	rlmd_sandbox_uids(options.first_uid, &first, &count);
-	if (needs->place)
-		options.first_uid = first + needs->place * count;
-	sandbox = rlmd_engine_sandbox(session->engine, &options, err);
 	return session_check_signals(session, err) ? sandbox : NULL;
 }
 

@@ -58,6 +58,22 @@ struct rlmd_sandbox_options job_settings_sandbox(const struct config *config)
 	};
 }
 
+struct rlmd_sandbox_options job_settings_tenant(const struct config *config,
+						const struct tenancy_needs *needs)
+{
+	struct rlmd_sandbox_options options = job_settings_sandbox(config);
+	uint32_t first, count;
+
+	rlmd_sandbox_uids(options.first_uid, &first, &count);
+	if (needs->place)
+		options.first_uid = first + needs->place * count;
+	if (needs->worker_memory)
+		options.worker_memory = (size_t)needs->worker_memory;
+	options.pool_parts = needs->parts;
+	options.require = needs->require;
+	return options;
+}
+
 struct rlmd_context_options job_settings_context(const struct config *config, int64_t left_ms)
 {
 	return (struct rlmd_context_options){

@@ -8,6 +8,7 @@
 #include <rlmd/review.h>
 #include <rlmd/sandbox.h>
 
+#include "batch/tenancies.h"
 #include "cli/config.h"
 
 /* Its work, its sandbox and its limits are to be added. Lent by the settings. */
@@ -25,3 +26,7 @@ struct rlmd_review_options job_settings_review(const struct config *, const char
 
 /* Lent by the settings. --require is left to the caller. */
 struct rlmd_sandbox_options job_settings_sandbox(const struct config *);
+
+/* As a tenant needs it: with uids that are no other's. Lent by the settings and the needs. */
+struct rlmd_sandbox_options job_settings_tenant(const struct config *,
+						const struct tenancy_needs *);

@@ -35,8 +35,9 @@ static struct serve_blob *find(const struct serve_client *client, const char *na
 	return NULL;
 }
 
-static void drop(struct serve_blob *blob)
+static void drop(struct serve_client *client, struct serve_blob *blob)
 {
+	client->blob_bytes -= blob->size;
 	LIST_REMOVE(blob, entry);
 	close(blob->fd);
 	free(blob->name);
@@ -98,9 +99,14 @@ static bool append(struct serve_client *client, const json_t *params, struct rlm
 		return error_set(err, RLMD_ERROR_USAGE, "base64 is none (RFC 4648, section 4)");
 	if (blob->size + size > BLOB_MAX)
 		return error_set(err, RLMD_ERROR_USAGE, "a blob has at most 4 GiB");
+	if (client->serve->confined && client->blob_bytes + size > BLOB_MAX)
+		return error_set(
+			err, RLMD_ERROR_USAGE,
+			"all blobs together have at most 4 GiB here: blob.free gives back");
 	if (!file_write_all(blob->fd, text_from(bytes, size)))
 		return error_errno(err, RLMD_ERROR_MACHINE, "the blob");
 	blob->size += size;
+	client->blob_bytes += size;
 	return true;
 }
 
@@ -136,7 +142,7 @@ void serve_blob_free(struct serve_client *client, const json_t *params, struct r
 	struct serve_blob *blob = find(client, json_get_string(params, "blob"), &err);
 
 	if (blob)
-		drop(blob);
+		drop(client, blob);
 	answer(request, blob, &err);
 }
 
@@ -156,5 +162,5 @@ char *serve_blob_path(const struct serve_client *client, const char *name, struc
 void serve_blob_free_all(struct serve_client *client)
 {
 	while (!LIST_EMPTY(&client->blobs))
-		drop(LIST_FIRST(&client->blobs));
+		drop(client, LIST_FIRST(&client->blobs));
 }

@@ -1,23 +1,43 @@
 #include "cli/serve_client.h"
 
+#include <rlmd/group.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/json.h"
 #include "cli/serve_blob.h"
 #include "cli/serve_job.h"
 #include "cli/serve_session.h"
+#include "cli/serve_tenants.h"
 
 #define PROTOCOL_VERSION "1"
 
 typedef void method_fn(struct serve_client *, const json_t *params, struct rpc_request *);
 
+/* Whose the client is, where that matters. It stays. */
+static bool find_tenant(struct serve_client *client, const json_t *params, struct rlmd_error *err)
+{
+	const char *name = json_get_string(params, "tenant");
+
+	if (!client->serve->tenants)
+		return !*name || error_set(err, RLMD_ERROR_USAGE, "there are no tenants here");
+	if (!client->tenancy)
+		client->tenancy = serve_tenants_of(client->serve->tenants, client->uid, name, err);
+	return client->tenancy;
+}
+
 /* A version that is not spoken is answered with the one that is. */
 static void initialize(struct serve_client *client, const json_t *params,
 		       struct rpc_request *request)
 {
-	(void)params;
+	struct rlmd_error err;
+
+	if (!find_tenant(client, params, &err)) {
+		rpc_fail(request, &err);
+		return;
+	}
 	client->known = true;
 	rpc_reply(request, json_make("{s:s, s:{s:s, s:s}, s:{s:i, s:i, s:i}}", "protocolVersion",
 				     PROTOCOL_VERSION, "server", "name", "rlmd", "version",
@@ -99,8 +119,7 @@ static void on_end(void *owner, const struct rlmd_error *why)
 {
 	struct serve_client *client = owner;
 
-	client->serve->end = *why;
-	client->serve->over = true;
+	serve_lose(client, why);
 }
 
 struct serve_client *serve_client_new(struct serve *serve, int in, int out)
@@ -108,10 +127,22 @@ struct serve_client *serve_client_new(struct serve *serve, int in, int out)
 	struct serve_client *client = xcalloc(1, sizeof *client);
 
 	client->serve = serve;
+	client->socket = -1;
 	LIST_INIT(&client->jobs);
 	LIST_INIT(&client->repls);
 	LIST_INIT(&client->blobs);
 	client->rpc = rpc_new(serve->session->base, in, out, on_asked, on_end, client);
+	return client;
+}
+
+struct serve_client *serve_client_accept(struct serve *serve, int socket, uid_t uid)
+{
+	struct serve_client *client = serve_client_new(serve, socket, socket);
+
+	client->socket = socket;
+	client->uid = uid;
+	if (!serve->tenants)
+		client->group = rlmd_group_new(serve->session->engine, NULL, NULL);
 	return client;
 }
 
@@ -123,6 +154,9 @@ void serve_client_free(struct serve_client *client)
 	serve_session_free_all(client);
 	serve_blob_free_all(client);
 	rpc_free(client->rpc);
+	rlmd_group_unref(client->group);
+	if (client->socket >= 0)
+		close(client->socket);
 	free(client);
 }
 

@@ -16,6 +16,7 @@
 #include "cli/review_result.h"
 #include "cli/serve_model.h"
 #include "cli/serve_params.h"
+#include "cli/serve_tenants.h"
 
 /* An answer that the client looks at. */
 struct client_check {
@@ -245,6 +246,33 @@ static void on_check(void *owner, struct rlmd_job *told, struct rlmd_text answer
 
 /* --- its start --------------------------------------------------------------------------- */
 
+/* Of a tenant's client: its key, models, walls, turns and accounts, but where the client itself
+ * answers. */
+static bool give_tenant(const struct serve_job *job, struct rlmd_job_options *options,
+			struct rlmd_error *err)
+{
+	const struct tenancy *tenancy = job->client->tenancy;
+	const struct config *config = &job->params.config;
+	bool named = config->layers[OPTION_model] == CONFIG_JOB;
+	const char *below = config->layers[OPTION_subcall_model] == CONFIG_JOB
+				    ? config->subcall_model
+				    : NULL;
+
+	if (!tenancy)
+		return true;
+	options->account = serve_tenants_account(job->client->serve->tenants, tenancy);
+	if (!strcmp(job->provider, SERVE_MODEL_NAME)) {
+		options->tenant = tenancy->name;
+		options->group = tenancy->group;
+		options->sandbox = tenancy->sandbox;
+		return true;
+	}
+	if (below && !tenants_may_use(tenancy->settings, below))
+		return error_set(err, RLMD_ERROR_INPUT, "tenant '%s' may not use model '%.100s'",
+				 tenancy->name, below);
+	return tenancies_give(tenancy, named ? config->model : NULL, options, err);
+}
+
 static struct rlmd_job_options options_of(struct serve_job *job)
 {
 	struct rlmd_job_options options = job_settings_options(&job->params.config);
@@ -257,6 +285,7 @@ static struct rlmd_job_options options_of(struct serve_job *job)
 	options.schema = text_of(job->schema);
 	options.warnings = job->client->serve->session->warnings;
 	options.provider = job->provider;
+	options.group = job->client->group;
 	if (job->kind == COMMAND_PLAN)
 		options.strict = false;
 	if (job->review)
@@ -287,7 +316,7 @@ static bool start_job(struct serve_job *job, struct rlmd_error *err)
 	options.limits = &limits;
 	options.hooks = &hooks;
 	options.sandbox = serve_params_sandbox(&job->params, err);
-	job->job = options.sandbox
+	job->job = options.sandbox && give_tenant(job, &options, err)
 			   ? rlmd_job_start(job->client->serve->session->engine, &options, err)
 			   : NULL;
 	return job->job;
@@ -362,8 +391,12 @@ static bool take_plan(struct serve_job *job, const json_t *plan, struct rlmd_err
 static bool take_review_of(struct serve_job *job, const json_t *asked, struct rlmd_error *err)
 {
 	const char *rules = json_string_value(json_object_get(asked, "rules"));
-	struct rlmd_review_options options = job_settings_review(&job->params.config, rules);
+	auto_free char *path = rules ? serve_params_path(job->client, rules, err) : NULL;
+	struct rlmd_review_options options;
 
+	if (rules && !path)
+		return error_context(err, "review: rules");
+	options = job_settings_review(&job->params.config, path);
 	options.directory = job->directory;
 	job->review = rlmd_review_new(&options, err);
 	return job->review || error_context(err, "review");
@@ -445,6 +478,12 @@ static bool take_work(struct serve_job *job, const json_t *params, struct rlmd_e
 	return plan ? take_plan(job, plan, err) : take_review_of(job, review, err);
 }
 
+static bool find_directory(struct serve_job *job, const char *path, struct rlmd_error *err)
+{
+	job->directory = serve_params_path(job->client, *path ? path : ".", err);
+	return job->directory || error_context(err, "review: path");
+}
+
 static bool read_params(struct serve_job *job, const json_t *given, struct rlmd_error *err)
 {
 	const json_t *review = json_object_get(given, "review");
@@ -454,9 +493,8 @@ static bool read_params(struct serve_job *job, const json_t *given, struct rlmd_
 	job->kind = json_object_get(params, "plan") ? COMMAND_PLAN
 		    : review                        ? COMMAND_REVIEW
 						    : COMMAND_EXEC;
-	if (json_is_object(review))
-		job->directory = xstrdup(
-			*json_get_string(review, "path") ? json_get_string(review, "path") : ".");
+	if (json_is_object(review) && !find_directory(job, json_get_string(review, "path"), err))
+		return false;
 	job->checked = json_is_true(json_object_get(params, "check"));
 	return serve_params_read(&job->params, job->client, job->kind, params, err) &&
 	       take_work(job, params, err) &&
@@ -476,7 +514,8 @@ static bool check(struct serve_job *job, struct rlmd_error *err)
 		options.task = text_of("a review");
 	options.schema = (struct rlmd_text){0};
 	options.limits = &limits;
-	return rlmd_job_check(job->client->serve->session->engine, &options, err);
+	return give_tenant(job, &options, err) &&
+	       rlmd_job_check(job->client->serve->session->engine, &options, err);
 }
 
 static bool job_start(struct serve_job *job, const json_t *params, struct rlmd_error *err)

@@ -109,10 +109,13 @@ static json_t *params_of(const struct rlmd_model_request *asked, const char *job
 static void on_ask(void *owner, const struct rlmd_model_request *asked)
 {
 	struct serve_model *model = owner;
-	struct serve_client *client = model->serve->client;
-	const char *job = client ? model->name_of(client, asked->job) : NULL;
+	struct serve_client *client;
 	struct model_request *request;
+	const char *job = NULL;
 
+	LIST_FOREACH (client, &model->serve->clients, entry)
+		if ((job = model->name_of(client, asked->job)))
+			break;
 	if (!job) {
 		fail(model, asked->id, RLMD_ERROR_INTERNAL, "the client is gone");
 		return;

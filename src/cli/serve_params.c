@@ -8,10 +8,42 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "batch/confine.h"
+#include "batch/tenancies.h"
 #include "cli/job_settings.h"
 #include "cli/serve_blob.h"
 
+/* --- paths ------------------------------------------------------------------------------- */
+
+char *serve_params_path(const struct serve_client *client, const char *path, struct rlmd_error *err)
+{
+	const struct tenant *settings = client->tenancy ? client->tenancy->settings : NULL;
+	const char *root = settings && settings->root ? settings->root
+						      : client->serve->session->config.root;
+	auto_free char *below = NULL;
+
+	if (!client->serve->confined)
+		return xstrdup(path);
+	if (!root) {
+		error_set(err, RLMD_ERROR_INPUT,
+			  "%.200s: the server reads no files for its clients: --root DIR allows "
+			  "those below DIR; texts and blobs go without",
+			  path);
+		return NULL;
+	}
+	below = *path == '/' ? xstrdup(path) : xasprintf("%s/%s", root, path);
+	return confine(root, below, "--trust-clients", err);
+}
+
 /* --- options ----------------------------------------------------------------------------- */
+
+static bool has_option(const enum option_id *options, size_t count, enum option_id id)
+{
+	for (size_t i = 0; i < count; i++)
+		if (options[i] == id)
+			return true;
+	return false;
+}
 
 /* Of those that stand on a command line only the ones that are about the work itself, and of the
  * settings not those of the process, which all its jobs share. */
@@ -39,17 +71,93 @@ static bool is_of_job(enum option_id id)
 		OPTION_baseline,
 	};
 
-	for (size_t i = 0; i < sizeof work / sizeof *work; i++)
-		if (work[i] == id)
-			return true;
-	return option_table[id].scope == OPTION_SETTING && id != OPTION_log_format &&
-	       id != OPTION_color && id != OPTION_max_workers;
+	return has_option(work, sizeof work / sizeof *work, id) ||
+	       (option_table[id].scope == OPTION_SETTING && id != OPTION_log_format &&
+		id != OPTION_color && id != OPTION_max_workers);
 }
 
-static bool set_value(struct config *config, enum option_id id, const json_t *value,
+/* No client reaches a file, an address or a program with them that it could not reach itself. */
+static bool is_harmless(enum option_id id)
+{
+	static const enum option_id harmless[] = {
+		OPTION_include,
+		OPTION_exclude,
+		OPTION_allow_secrets,
+		OPTION_quick,
+		OPTION_deep,
+		OPTION_only_changed_lines,
+		OPTION_fail_on,
+		OPTION_add_rules,
+		OPTION_baseline,
+		OPTION_fail_on_unanchored,
+		OPTION_category,
+		OPTION_max_findings,
+		OPTION_min_confidence,
+		OPTION_max_file_size,
+		OPTION_max_context,
+		OPTION_provider,
+		OPTION_model,
+		OPTION_subcall_model,
+		OPTION_temperature,
+		OPTION_stop,
+		OPTION_max_output_tokens,
+		OPTION_max_parallel,
+		OPTION_max_cost,
+		OPTION_max_tokens,
+		OPTION_max_time,
+		OPTION_max_depth,
+		OPTION_max_iterations,
+		OPTION_max_calls,
+		OPTION_max_subruns,
+		OPTION_downgrade,
+		OPTION_strict,
+		OPTION_grace,
+		OPTION_block_timeout,
+		OPTION_max_output,
+		OPTION_require,
+		OPTION_cache_age,
+	};
+
+	return has_option(harmless, sizeof harmless / sizeof *harmless, id);
+}
+
+/* For a tenant's jobs rlmd.conf decides on these. */
+static bool is_of_tenant(enum option_id id)
+{
+	static const enum option_id settings[] = {
+		OPTION_provider,  OPTION_base_url, OPTION_key_file, OPTION_price_table,
+		OPTION_no_stream, OPTION_python,   OPTION_preload,  OPTION_worker_memory,
+		OPTION_first_uid, OPTION_require,
+	};
+
+	return has_option(settings, sizeof settings / sizeof *settings, id);
+}
+
+static bool check_option(const struct serve_client *client, enum option_id id,
+			 struct rlmd_error *err)
+{
+	const char *name = option_table[id].name;
+
+	if (!is_of_job(id))
+		return error_set(err, RLMD_ERROR_USAGE, "%s is not one of a single job's", name);
+	if (client->tenancy && is_of_tenant(id))
+		return error_set(err, RLMD_ERROR_USAGE, "%s is the server's to say, for tenants",
+				 name);
+	if (client->serve->confined && !is_harmless(id))
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "%s is the server's to say, unless it has --trust-clients", name);
+	return true;
+}
+
+static bool is_path(enum option_id id)
+{
+	return id == OPTION_baseline || id == OPTION_add_rules;
+}
+
+static bool set_value(struct serve_params *params, enum option_id id, const json_t *value,
 		      struct rlmd_error *err)
 {
-	auto_free char *number = NULL;
+	auto_free char *number = NULL, *path = NULL;
 	const char *text = json_string_value(value);
 
 	if (json_is_boolean(value))
@@ -58,10 +166,16 @@ static bool set_value(struct config *config, enum option_id id, const json_t *va
 		text = number = json_to_string(value);
 	if (!text || (json_is_string(value) && strlen(text) != json_string_length(value)))
 		return error_set(err, RLMD_ERROR_USAGE, "a text, a number or a switch is wanted");
-	return config_set(config, CONFIG_JOB, id, text, err);
+	if (is_path(id)) {
+		path = serve_params_path(params->client, text, err);
+		if (!path)
+			return false;
+		text = path;
+	}
+	return config_set(&params->config, CONFIG_JOB, id, text, err);
 }
 
-static bool set_option(struct config *config, enum option_id id, const json_t *value,
+static bool set_option(struct serve_params *params, enum option_id id, const json_t *value,
 		       struct rlmd_error *err)
 {
 	const json_t *each;
@@ -70,15 +184,15 @@ static bool set_option(struct config *config, enum option_id id, const json_t *v
 	if (json_is_null(value))
 		return true;
 	if (!json_is_array(value))
-		return set_value(config, id, value, err);
+		return set_value(params, id, value, err);
 	json_array_foreach (value, i, each)
-		if (!set_value(config, id, each, err))
+		if (!set_value(params, id, each, err))
 			return false;
 	return true;
 }
 
-static bool read_options(struct config *config, enum command_id command, const json_t *options,
-			 struct rlmd_error *err)
+static bool read_options(struct serve_params *params, enum command_id command,
+			 const json_t *options, struct rlmd_error *err)
 {
 	const char *key, *near;
 	json_t *value;
@@ -94,10 +208,9 @@ static bool read_options(struct config *config, enum command_id command, const j
 				err, RLMD_ERROR_USAGE, "options: there is no '%.60s'%s%s%s", key,
 				near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 		}
-		if (!is_of_job(id))
-			return error_set(err, RLMD_ERROR_USAGE,
-					 "options: %s is not one of a single job's", key);
-		if (!set_option(config, id, value, err))
+		if (!check_option(params->client, id, err))
+			return error_context(err, "options");
+		if (!set_option(params, id, value, err))
 			return error_context(err, "options: %s", key);
 	}
 	return true;
@@ -121,6 +234,19 @@ static char *text_path(struct serve_params *params, const json_t *context, struc
 	return xasprintf("/proc/self/fd/%d", fd);
 }
 
+/* A revision of the server's directory, new. */
+static char *git_source(const struct serve_client *client, const char *revision,
+			struct rlmd_error *err)
+{
+	if (!client->serve->confined)
+		return xasprintf("git:%s", revision);
+	error_set(err, RLMD_ERROR_INPUT,
+		  "git:%.200s: revisions of the server's directory are not for its clients, unless "
+		  "it has --trust-clients",
+		  revision);
+	return NULL;
+}
+
 /* A source as rlmd_context_load() reads it, new. A name that is no variable's is refused there. */
 static char *source_of(struct serve_params *params, const json_t *context, struct rlmd_error *err)
 {
@@ -130,9 +256,9 @@ static char *source_of(struct serve_params *params, const json_t *context, struc
 	if (is_text(context, "text"))
 		path = text_path(params, context, err);
 	else if (is_text(context, "path"))
-		path = xstrdup(json_get_string(context, "path"));
+		path = serve_params_path(params->client, json_get_string(context, "path"), err);
 	else if (is_text(context, "git"))
-		path = xasprintf("git:%s", json_get_string(context, "git"));
+		path = git_source(params->client, json_get_string(context, "git"), err);
 	else
 		path = serve_blob_path(params->client, json_get_string(context, "blob"), err);
 	if (!path)
@@ -333,7 +459,7 @@ bool serve_params_read(struct serve_params *params, struct serve_client *client,
 {
 	params->client = client;
 	config_copy(&params->config, &client->serve->session->config);
-	return read_options(&params->config, command, json_object_get(given, "options"), err) &&
+	return read_options(params, command, json_object_get(given, "options"), err) &&
 	       read_contexts(params, json_object_get(given, "contexts"), err) &&
 	       read_tools(params, json_object_get(given, "tools"), err);
 }
@@ -342,6 +468,8 @@ struct rlmd_sandbox *serve_params_sandbox(const struct serve_params *params, str
 {
 	struct rlmd_sandbox_options options = job_settings_sandbox(&params->config);
 
+	if (params->client->tenancy)
+		return params->client->tenancy->sandbox;
 	options.require = params->config.require;
 	return rlmd_engine_sandbox(params->client->serve->session->engine, &options, err);
 }

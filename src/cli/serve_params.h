@@ -46,3 +46,7 @@ bool serve_params_load(struct serve_params *, serve_loaded_fn *, void *owner, bo
 /* The one that the options ask for. Starts it where none is there, which blocks for some tenths of
  * a second. */
 struct rlmd_sandbox *serve_params_sandbox(const struct serve_params *, struct rlmd_error *);
+
+/* Where the file or directory is, new, that the client calls so; relative to where the server is,
+ * or, of a client that is not trusted, to its root. RLMD_ERROR_INPUT: it may not name that one. */
+char *serve_params_path(const struct serve_client *, const char *path, struct rlmd_error *);

@@ -2,6 +2,8 @@
  * cli/serving.h - a process that stays, and the clients that it serves (docs/serve.md).
  *
  *   serve.c          the command, and the end of all
+ *   serve_socket.c   where clients come
+ *   serve_tenants.c  whose they are: keys, walls, shares, caps
  *   serve_client.c   one client: its methods
  *   serve_params.c   what jobs and sessions are given: options, contexts, tools
  *   serve_job.c      a job: its start, its events, its end
@@ -16,6 +18,7 @@
 #include <rlmd/provider.h>
 #include <stdbool.h>
 #include <sys/queue.h>
+#include <sys/types.h>
 
 #include "cli/rpc.h"
 #include "cli/session.h"
@@ -25,24 +28,42 @@ struct serve_client;
 struct serve_job;
 struct serve_repl;
 struct serve_model;
+struct serve_socket;
+struct serve_tenants;
+struct rlmd_group;
+struct tenancy;
 
 /* Of the whole process. */
 struct serve {
-	struct session *session;     /* lent: settings, engine, sandbox */
-	struct serve_client *client; /* owned; NULL: it is gone */
-	struct serve_model *model;   /* owned: clients as a provider; NULL: nobody asked yet */
-	json_t *providers;     /* owned: of single jobs: what they are made of -> their name */
-	struct rlmd_error end; /* of the connection */
-	bool over;             /* the client is to be freed, and the process ends */
+	struct session *session;           /* lent: settings, engine, sandbox */
+	LIST_HEAD(, serve_client) clients; /* owned */
+	size_t client_count;
+	struct serve_socket *socket; /* owned: where more of them come; or NULL */
+	struct serve_tenants
+		*tenants;          /* owned; NULL: rlmd.conf has none, or one client is served */
+	struct serve_model *model; /* owned: clients as a provider; NULL: nobody asked yet */
+	json_t *providers;         /* owned: of single jobs: what they are made of -> their name */
+	bool confined;             /* clients name neither addresses nor files of the server's */
+	struct rlmd_error end;     /* of the connection of a single client */
+	bool over;                 /* the process ends */
 };
 
 struct serve_client {
 	struct serve *serve;                    /* lent */
 	struct rpc *rpc;                        /* owned */
+	int socket;                             /* owned; -1: its descriptors are lent */
+	uid_t uid;                              /* of the user at the other end of the socket */
+	const struct tenancy *tenancy;          /* lent: whose it is; or NULL */
+	struct rlmd_group *group;               /* owned: its turns beside others; or NULL */
 	bool known;                             /* it said `initialize` */
 	bool drains;                            /* no new work is begun */
 	int64_t last_job, last_repl, last_blob; /* of the numbers in their names */
+	size_t blob_bytes;                      /* of all its blobs */
 	LIST_HEAD(, serve_job) jobs;            /* owned: those that have not ended */
 	LIST_HEAD(, serve_repl) repls;          /* owned */
 	LIST_HEAD(, serve_blob) blobs;          /* owned */
+	LIST_ENTRY(serve_client) entry;
 };
+
+/* Its connection is over, for that reason or for none: it is gone then. */
+void serve_lose(struct serve_client *, const struct rlmd_error *why);

@@ -1,13 +1,16 @@
-"""A client of `rlmd serve --stdio`, a few lines of its own: it knows docs/serve.md and nothing else.
+"""A client of `rlmd serve`, a few lines of its own: it knows docs/serve.md and nothing else.
 
 All messages of the server are held to docs/serve.schema.json, and each request that it took.
 """
 
 import json
 import re
+import signal
+import socket
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import jsonschema
@@ -37,8 +40,10 @@ class Refused(Exception):
 class Client:
     """Answers to requests by id, notifications in a list, requests of the server by a function."""
 
-    def __init__(self, process, serves=None):
+    def __init__(self, process, serves=None, stream=None):
+        """Of the process's standard input and output, or of a stream of a socket."""
         self.process, self.serves = process, serves or {}
+        self.input, self.output = stream or process.stdin, stream or process.stdout
         self.notes, self.asked, self.wrong = [], [], []
         self._last, self._answers, self._begun = 0, {}, {}
         self._news = threading.Condition()
@@ -52,8 +57,8 @@ class Client:
 
     def raw(self, line):
         with self._news:
-            self.process.stdin.write(line)
-            self.process.stdin.flush()
+            self.input.write(line)
+            self.input.flush()
 
     def begin(self, method, **params):
         with self._news:
@@ -77,8 +82,9 @@ class Client:
     def call(self, method, **params):
         return self.end(self.begin(method, **params))
 
-    def initialize(self):
-        return self.call("initialize", protocolVersion="1", client={"name": "test", "version": "0"})
+    def initialize(self, **params):
+        return self.call("initialize", protocolVersion="1", client={"name": "test", "version": "0"},
+                         **params)
 
     def wait(self, condition):
         with self._news:
@@ -102,7 +108,7 @@ class Client:
         return Refused(self._answers.pop(None)["error"])
 
     def _read(self):
-        for line in self.process.stdout:
+        for line in self.output:
             message = json.loads(line)
             self.wrong += [f"{error.message}: {line[:300]}" for error in
                            FROM_SERVER.iter_errors(message)]
@@ -153,6 +159,65 @@ class ServeTest(GuardedTest):
         if initialize:
             client.initialize()
         return client
+
+    def listen(self, *options, path=None, **more):
+        """A server at a socket of its own, once it is there."""
+        self.path = path or self.dir / "socket"
+        process = self.start("serve", "--listen", f"unix:{self.path}", *options, **more)
+        line = process.stderr.readline().decode()
+        self.assertIn(f"listening at unix:{self.path}", line)
+        return process
+
+    def connect(self, process, initialize=True, tenant=None, **serves):
+        """A client of its own of such a server."""
+        end = socket.socket(socket.AF_UNIX)
+        self.addCleanup(end.close)
+        end.settimeout(patience.hung())
+        end.connect(str(self.path))
+        client = Client(process, {name.replace("_", ".", 1): serve
+                                  for name, serve in serves.items()}, end.makefile("rwb"))
+        client.socket = end
+        self.addCleanup(self.hang_up, client)
+        if initialize:
+            client.initialize(**({"tenant": tenant} if tenant else {}))
+        return client
+
+    @staticmethod
+    def hang_up(client):
+        """The reader ends, and then the stream, without which the socket is not closed."""
+        try:
+            client.socket.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass  # the server has closed its end
+        client._reader.join(patience.hung())
+        try:
+            client.input.close()
+        except OSError:
+            pass  # words that nobody reads any more
+
+    def leave(self, client):
+        """The client's end of its connection; the server ends the other."""
+        client.socket.shutdown(socket.SHUT_WR)
+        client._reader.join(patience.hung())
+        self.assertFalse(client._reader.is_alive())
+        self.assertEqual(client.wrong, [])
+
+    def terminate(self, process, status=0):
+        """Of a server that listens, by a signal; its words."""
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(patience.hung()), status)
+        return process.stderr.read().decode()
+
+    def terminate_at_once(self, process):
+        process.send_signal(signal.SIGTERM)
+        self.wait_for(lambda: not self.path.exists())
+        return self.terminate(process)
+
+    def wait_for(self, condition):
+        deadline = time.monotonic() + patience.hung()
+        while not condition():
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.02)
 
     def close(self, client):
         """The end of its input ends the server; its status and words."""

@@ -70,11 +70,12 @@ WRITES = {
     "store": {"batch": "store", "work": None, "results": None, "status": None},  # None: is only read, or shown elsewhere
 }
 
-# Every other option that takes a word: it names no file, or one that is only read.
+# Every other option that takes a word: it names no file, or one that is only read, or a socket,
+# which takes the place of no file (tests/cli/test_serve_socket.py).
 READS = {
     "contexts", "task_file", "include", "exclude", "files_from", "diff", "provider", "model",
     "subcall_model", "prompt", "base_url", "key_file", "price_table", "stop", "python", "preload",
-    "about", "otlp", "rules", "add_rules", "category", "baseline", "halt", "shard", "batch", "default_tenant", "root", "schema", "replay", "config",
+    "about", "otlp", "rules", "add_rules", "category", "baseline", "halt", "shard", "batch", "default_tenant", "listen", "root", "schema", "replay", "config",
 }
 ANSWER = 'FINAL({"findings": []})'
 
