@@ -59,8 +59,8 @@ static int show_help(void)
 
 	buffer_add_printf(out, "usage: rlmd COMMAND ...\n\n");
 	for (size_t i = 0; i < COMMAND_COUNT; i++)
-		buffer_add_printf(out, "  rlmd %-6s %-15s %s\n", command_table[i].name,
-				  command_table[i].arguments, command_table[i].summary);
+		buffer_add_printf(out, "  rlmd %-8s %s\n", command_table[i].name,
+				  command_table[i].summary);
 	buffer_add_printf(out, "\n'rlmd help COMMAND' says more, and so does rlmd(1).\n");
 	return command_print(text_in(out));
 }

@@ -13,7 +13,7 @@ import patience  # noqa: E402
 from harness import GuardedTest, SystemTest  # noqa: E402
 
 BUILD = pathlib.Path(os.environ["RLMD_BUILD_ROOT"])
-COMMANDS = "batch doctor exec merge plan results review serve status trace work".split()
+COMMANDS = "batch doctor exec merge plan results review serve status top trace work".split()
 
 ASKED = """\
 source "$1"; shift

@@ -13,9 +13,8 @@ from model import ModelServer, Reply  # noqa: E402
 from test_trace_page import PageTest, Parsed  # noqa: E402
 
 
-class Followed(PageTest):
-    def follow(self, *arguments):
-        return self.start("trace", "--follow", *arguments, self.trace)
+class FollowTest(PageTest):
+    """A run that goes on where its trace was seen."""
 
     def begin(self, *seen):
         replies = [Reply(block("print(1)"), until=seen[0]), Reply("FINAL(done)", until=seen[1])]
@@ -32,6 +31,11 @@ class Followed(PageTest):
         outcome = Outcome(process, *process.communicate(timeout=patience.hung()))
         self.assertEqual(outcome.status, 0, outcome.err)
         return outcome
+
+
+class Followed(FollowTest):
+    def follow(self, *arguments):
+        return self.start("trace", "--follow", *arguments, self.trace)
 
     def test_events_as_they_come(self):
         lines = []

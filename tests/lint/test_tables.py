@@ -224,7 +224,7 @@ class OptionsTest(unittest.TestCase):
     """cli/options.def and cli/commands.def against the manual page and --help."""
 
     # section of the manual -> the command whose options its entries introduce
-    SECTIONS = {"RESULTS": "RESULTS", "STATUS": "STATUS", "MERGE": "MERGE", "TRACE": "TRACE", "DOCTOR": "DOCTOR"}
+    SECTIONS = {"RESULTS": "RESULTS", "STATUS": "STATUS", "MERGE": "MERGE", "TRACE": "TRACE", "TOP": "TOP", "DOCTOR": "DOCTOR"}
     # command -> the one whose options its section tells the differences from
     OTHERS = {"REVIEW": "EXEC", "BATCH": "EXEC", "WORK": "BATCH", "SERVE": "EXEC"}
 
