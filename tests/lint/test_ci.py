@@ -57,21 +57,41 @@ class BatchExamplesTest(unittest.TestCase):
         self.options(re.findall(r"--[a-z-]+", command))
         self.assertIn("#SBATCH --signal=B:TERM@", text)
 
-    def test_systemd(self):
-        """It is one, and its exposure is below five of ten."""
-        text = (self.PLACE / "rlmd-work.service").read_text("utf-8")
-        command = re.search(r"(?s)ExecStart=(.*?[^\\])\n", text).group(1)
-        self.options(re.findall(r"--[a-z-]+", command))
+
+class SystemdTest(unittest.TestCase):
+    PLACE = tree.ROOT / "packaging" / "systemd"
+
+    def test_commands(self):
+        """Each option is one of the command's, and the socket is the one that is listened at."""
+        for command in ("work", "serve"):
+            text = (self.PLACE / f"rlmd-{command}.service").read_text("utf-8")
+            words = re.search(r"(?s)ExecStart=@bindir@/rlmd (.*?[^\\])\n", text).group(1).split()
+            self.assertEqual(words[0], command)
+            own = {tree.unquoted(row[6]) for row in tree.rows("src/cli/options.def", "OPTION")
+                   if re.search(rf"\b{command.upper()}\b", row[4])}
+            self.assertLessEqual({word[2:] for word in words if word.startswith("--")}, own)
+        socket = (self.PLACE / "rlmd-serve.socket").read_text("utf-8")
+        path = re.search(r"(?m)^ListenStream=(.*)$", socket).group(1)
+        self.assertIn(f"--listen unix:{path} ", text)
+
+    def test_services(self):
+        """They are some, and their exposure is below five of ten."""
         analyze = shutil.which("systemd-analyze")
         if not analyze:
             self.skipTest("systemd-analyze is not installed")
         with tempfile.TemporaryDirectory() as directory:
-            unit = pathlib.Path(directory, "rlmd-work.service")
-            unit.write_text(text.replace("/usr/bin/rlmd", str(tree.BUILD / "rlmd")), "utf-8")
-            for check in (["verify", "--man=no"], ["security", "--offline=true", "--threshold=50"]):
-                done = subprocess.run([analyze, *check, unit], capture_output=True, text=True,
-                                      check=False, env={**os.environ, "SYSTEMD_LOG_LEVEL": "err"})
-                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            for unit in self.PLACE.glob("rlmd-*"):
+                text = unit.read_text("utf-8").replace("@bindir@", str(tree.BUILD))
+                pathlib.Path(directory, unit.name).write_text(text, "utf-8")
+            for command in ("work", "serve"):
+                unit = pathlib.Path(directory, f"rlmd-{command}.service")
+                for check in (["verify", "--man=no"],
+                              ["security", "--offline=true", "--threshold=50"]):
+                    done = subprocess.run(
+                        [analyze, *check, unit], capture_output=True, text=True, check=False,
+                        env={**os.environ, "SYSTEMD_LOG_LEVEL": "err",
+                             "SYSTEMD_UNIT_PATH": f"{directory}:"})
+                    self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
 
 @unittest.skipUnless(yaml, "python3-yaml is not installed")
