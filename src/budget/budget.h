@@ -24,10 +24,15 @@
 
 #define BUDGET_UNLIMITED RLMD_UNLIMITED
 
+/* Milliseconds: the longest limit on time, thirty days; and a thousand years, the time where there
+ * is none: sums of it with clocks, and parts of it, are times like others. */
+#define BUDGET_TIME_MAX      INT64_C(2592000000)
+#define BUDGET_TIME_NO_LIMIT INT64_C(31557600000000)
+
 struct budget_limits {
 	int64_t cost;    /* pico-dollars; 0: only what is free; BUDGET_UNLIMITED: any */
 	int64_t tokens;  /* input and output; BUDGET_UNLIMITED: any */
-	int64_t time_ms; /* from budget_new() on */
+	int64_t time_ms; /* from budget_new() on; above BUDGET_TIME_MAX there is no limit */
 	int max_depth;   /* absolute: the root is 0; a sub-run's depth is less than this */
 	int max_iterations;
 	int64_t calls;              /* of models, of the whole tree; BUDGET_UNLIMITED: any */

@@ -28,8 +28,6 @@ enum {
 	CODE_MAX = 1 << 20,
 };
 
-#define TIME_MAX INT64_C(2592000000) /* thirty days */
-
 /* --- numbers ----------------------------------------------------------------------- */
 
 struct bounds {
@@ -61,6 +59,17 @@ static bool small_number(int64_t given, struct bounds bounds, int *ret, struct r
 	return ok;
 }
 
+static bool take_time(int64_t given, int64_t *ret, struct rlmd_error *err)
+{
+	const struct bounds bounds = {"limits.time_ms", 300000, 1, BUDGET_TIME_MAX, true};
+
+	if (!number(given, bounds, ret, err))
+		return false;
+	if (*ret == RLMD_UNLIMITED)
+		*ret = BUDGET_TIME_NO_LIMIT;
+	return true;
+}
+
 static bool take_limits(struct budget_limits *ret, const struct rlmd_limits *limits,
 			struct rlmd_error *err)
 {
@@ -70,9 +79,7 @@ static bool take_limits(struct budget_limits *ret, const struct rlmd_limits *lim
 		      &ret->cost, err) &&
 	       number(limits->tokens, (struct bounds){"limits.tokens", 500000, 1, most, true},
 		      &ret->tokens, err) &&
-	       number(limits->time_ms,
-		      (struct bounds){"limits.time_ms", 300000, 1, TIME_MAX, false}, &ret->time_ms,
-		      err) &&
+	       take_time(limits->time_ms, &ret->time_ms, err) &&
 	       small_number(limits->max_depth, (struct bounds){"limits.max_depth", 2, 0, 16, false},
 			    &ret->max_depth, err) &&
 	       small_number(limits->max_iterations,

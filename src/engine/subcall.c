@@ -561,11 +561,12 @@ static void tell_budget(struct subcall *subcall)
 {
 	const struct budget *budget = subcall->caller->budget;
 	struct rlmd_amount left = budget_remaining(budget);
+	int64_t time = budget_remaining_ms(budget);
 
 	say(subcall,
-	    json_make("{s:o, s:o, s:I, s:i, s:i, s:i}", "cost", amount(left.cost, true), "tokens",
+	    json_make("{s:o, s:o, s:o, s:i, s:i, s:i}", "cost", amount(left.cost, true), "tokens",
 		      amount(left.tokens, false), "time_ms",
-		      (json_int_t)budget_remaining_ms(budget), "iterations",
+		      amount(time > BUDGET_TIME_MAX ? BUDGET_UNLIMITED : time, false), "iterations",
 		      budget_remaining_iterations(budget), "depth", subcall->caller->depth,
 		      "max_depth", budget_limits(budget)->max_depth),
 	    "budget", text_of(""));

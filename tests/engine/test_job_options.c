@@ -65,7 +65,8 @@ static void test_numbers(void **state)
 	} rows[] = {
 		{{.cost = -5}, "limits.cost is -5, and may be from 0"},
 		{{.tokens = RLMD_NOTHING}, "limits.tokens is -1, and may be from 1"},
-		{{.time_ms = RLMD_UNLIMITED}, "limits.time_ms is"},
+		{{.time_ms = INT64_C(2592000001)},
+		 "may be from 1 to 2592000000, or RLMD_UNLIMITED"},
 		{{.max_depth = 17}, "limits.max_depth is 17, and may be from 0 to 16"},
 		{{.max_iterations = -2}, "limits.max_iterations is -2"},
 		{{.calls = -2}, "limits.calls is -2"},

@@ -421,12 +421,61 @@ static void test_delta(void **state)
 	rlmd_provider_unref(provider);
 }
 
+/* A sub-run's code calls a model, and tells what it knows of the time. */
+static void on_ask_below(void *owner, const struct rlmd_model_request *request)
+{
+	static const char root[] = "```python\nFINAL(rlm_query('How much time?'))\n```",
+			  below[] = "```python\nFINAL(llm_query('So?') + str(budget()['time_ms']))"
+				    "\n```";
+	struct hosted *hosted = owner;
+	const char *words = request->kind == RLMD_MODEL_SUBCALL ? "It is " : below;
+
+	if (request->kind == RLMD_MODEL_TURN && !request->depth)
+		words = root;
+	rlmd_provider_answer(hosted->provider, request->id,
+			     &(struct rlmd_model_answer){.size = sizeof(struct rlmd_model_answer),
+							 .text = rlmd_text_of(words),
+							 .input_tokens = 10,
+							 .output_tokens = 10});
+}
+
+/* The time has no limit, nor has that of its sub-runs, and code is told so. */
+static void test_no_limit_on_time(void **state)
+{
+	struct hosted hosted = {0};
+	struct rlmd_provider_options provider = {
+		.size = sizeof provider, .name = "host", .ask = on_ask_below, .owner = &hosted};
+	const struct rlmd_limits limits = {.size = sizeof limits, .time_ms = RLMD_UNLIMITED};
+	const struct rlmd_job_options options = {.size = sizeof options,
+						 .task = rlmd_text_of("How much time is left?"),
+						 .model = "m",
+						 .limits = &limits};
+	struct rlmd_error err = {0};
+	struct rlmd_job *job;
+	struct rlmd_text output;
+
+	(void)state;
+	hosted.engine = rlmd_engine_new(NULL, NULL);
+	hosted.provider = rlmd_provider_new(&provider, NULL);
+	rlmd_engine_add_provider(hosted.engine, NULL, hosted.provider, NULL);
+	job = rlmd_job_start(hosted.engine, &options, &err);
+	if (!job)
+		fail_msg("%s", err.text);
+	assert_true(rlmd_engine_wait(hosted.engine, job, &err));
+	output = rlmd_result_output(rlmd_job_result(job));
+	if (output.size != strlen("It is None") || memcmp(output.bytes, "It is None", output.size))
+		fail_msg("%.*s", (int)output.size, output.bytes);
+	rlmd_job_free(job);
+	close_hosted(&hosted);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_threads),     cmocka_unit_test(test_beside_each_other),
-		cmocka_unit_test(test_any_order),   cmocka_unit_test(test_sandboxes),
-		cmocka_unit_test(test_wait_inside), cmocka_unit_test(test_delta),
+		cmocka_unit_test(test_threads),          cmocka_unit_test(test_beside_each_other),
+		cmocka_unit_test(test_any_order),        cmocka_unit_test(test_sandboxes),
+		cmocka_unit_test(test_wait_inside),      cmocka_unit_test(test_delta),
+		cmocka_unit_test(test_no_limit_on_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
