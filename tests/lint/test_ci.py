@@ -94,6 +94,32 @@ class SystemdTest(unittest.TestCase):
                     self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
 
+class ContainerTest(unittest.TestCase):
+    """packaging/Containerfile, as far as it can be read without a builder of images."""
+
+    def test_it_runs_the_program_as_an_ordinary_user(self):
+        text = tree.read("packaging/Containerfile").replace("\\\n", " ")
+        lines = [line.split(None, 1) for line in text.splitlines()
+                 if line.strip() and not line.startswith("#")]
+        last = dict(lines)
+        self.assertLessEqual({word for word, _ in lines},
+                             {"FROM", "ENV", "COPY", "WORKDIR", "RUN", "USER", "ENTRYPOINT", "CMD"})
+        self.assertEqual((last["ENTRYPOINT"], last["CMD"]), ('["rlmd"]', '["doctor"]'))
+        self.assertRegex(last["USER"], r"^[1-9]\d*:[1-9]\d*$")
+        self.assertGreater(lines.index(["USER", last["USER"]]),
+                           max(i for i, (word, _) in enumerate(lines) if word in ("RUN", "COPY")))
+
+    def test_what_the_build_wants(self):
+        """The list of packages that it cuts out of packaging/debian/control is that list."""
+        text = tree.read("packaging/Containerfile")
+        cut = re.search(r'(?s)"\$\((sed .*?tr -d .*?)\)"', text).group(1).replace("\\\n", "")
+        done = subprocess.run(["sh", "-c", cut], cwd=tree.ROOT, capture_output=True, text=True,
+                              check=True)
+        packages = [word.strip() for word in done.stdout.split(",")]
+        self.assertIn("libseccomp-dev (>= 2.5)", packages)
+        self.assertEqual((packages[0], packages[-1]), ("debhelper-compat (= 13)", "scdoc"))
+
+
 @unittest.skipUnless(yaml, "python3-yaml is not installed")
 class YamlTest(unittest.TestCase):
     def setUp(self):
