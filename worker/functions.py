@@ -11,6 +11,7 @@ from channel import ProtocolError
 from messages import ARGUMENTS_DEPTH, ARGUMENTS_MAX, ARGUMENTS_VALUES
 
 INTEGER_LIMIT = 1 << 63
+OUTPUT = "<output>"  # a session's own: is called with what a block prints, as it prints it
 KIND = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
@@ -21,7 +22,18 @@ def read(text):
 
 def make(channel, told):
     """{name: a plain function}"""
-    return {each["name"]: make_one(channel, each) for each in told}
+    return {each["name"]: make_one(channel, each) for each in told if each["name"] != OUTPUT}
+
+
+def make_output(channel, told):
+    """A function that tells what was printed on a stream; None: nobody wants to know."""
+    if all(each["name"] != OUTPUT for each in told):
+        return None
+
+    def tell(stream, text):
+        call(channel, OUTPUT, json.dumps({"stream": stream, "text": text}))
+
+    return tell
 
 
 def make_one(channel, told):

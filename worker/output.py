@@ -12,6 +12,7 @@ import threading
 GATHER = 256 << 10   # roughly the bytes that wait before they are folded into head and tail
 PART_COST = 64       # of one waiting string, beside its characters
 PART_LONG = 16 << 10
+LIVE_PIECE = 64 << 10  # characters: as JSON they are less than a call's arguments may have
 
 
 def clean(text):
@@ -76,6 +77,7 @@ class Output(io.TextIOBase):
         self._room = GATHER
         self._limit = 0
         self._kept = None  # the HeadAndTail of what was folded, where something was
+        self._live = None  # told of lines as they come: a Live
 
     def set_limit(self, limit):
         self._limit = limit
@@ -90,7 +92,17 @@ class Output(io.TextIOBase):
         self._room -= len(text) + PART_COST
         if self._room < 0:
             self._fold(blocking=False)
+        if self._live:
+            self._live.add(text)
         return len(text)
+
+    def go_live(self, tell):
+        """From now on tell() is called with what is printed, a line at a time."""
+        self._live = Live(tell, self._limit, self._interrupts)
+
+    def flush(self):
+        if self._live:
+            self._live.tell_all()
 
     def skip(self, count):
         """Counts characters as left out; at least as many as are kept stand on both sides."""
@@ -99,6 +111,8 @@ class Output(io.TextIOBase):
 
     def take(self):
         """The output since the last call, cut."""
+        if self._live:
+            self._live.begin()
         if not self._parts and not self._folded:
             return ""
         with self._folding:
@@ -149,6 +163,56 @@ class Output(io.TextIOBase):
 
     def reconfigure(self, **_options):
         """Nothing: it takes every character there is."""
+
+
+class Live:
+    """Tells what a block prints while it runs: so many characters of it as are kept of a block."""
+
+    def __init__(self, tell, limit, interrupts):
+        self._tell, self._limit, self._interrupts = tell, limit, interrupts
+        self._telling = threading.Lock()
+        self._parts = []
+        self.begin()
+
+    def begin(self):
+        """Another block."""
+        self._room = self._limit
+        self._waiting = 0  # roughly the characters of the parts
+
+    def add(self, text):
+        if self._room <= 0:
+            return
+        self._parts.append(text)
+        self._waiting += len(text) + PART_COST
+        if "\n" in text or self._waiting > GATHER:
+            self.tell_all()
+
+    def tell_all(self):
+        """Threads that print meanwhile do not wait: the one that tells, or the next line, has
+        their words, too."""
+        section = self._interrupts.enter()
+        try:
+            while self._parts and self._telling.acquire(False):
+                try:
+                    self._tell_parts()
+                finally:
+                    self._telling.release()
+        except RuntimeError:
+            pass  # a destructor prints in the midst of a call of the same thread
+        finally:
+            self._interrupts.leave(section)
+
+    def _tell_parts(self):
+        text = clean("".join(self._take()))
+        text, self._room = text[:max(0, self._room)], self._room - len(text)
+        for start in range(0, len(text), LIVE_PIECE):
+            self._tell(text[start:start + LIVE_PIECE])
+
+    def _take(self):
+        self._waiting = 0
+        parts = self._parts[:]
+        del self._parts[:len(parts)]
+        return parts
 
 
 class Bytes(io.RawIOBase):

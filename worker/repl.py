@@ -133,6 +133,10 @@ class Session:
         self._stdout.set_limit(max_output)
         self._stderr.set_limit(max_output)
         theirs = functions.make(self._channel, foreign) if foreign else {}
+        tell = functions.make_output(self._channel, foreign) if foreign else None
+        if tell:
+            self._stdout.go_live(lambda text: tell("stdout", text))
+            self._stderr.go_live(lambda text: tell("stderr", text))
         places.set_inputs(inputs)
         self._helpers.begin(inputs, task, theirs)
         self._reserved.add(inputs, theirs)
@@ -174,6 +178,8 @@ class Session:
         if told:
             self._stderr.write(told)
         final, answer = self._helpers.final.take()
+        self._stdout.flush()
+        self._stderr.flush()
         self._channel.send(
             "done",
             {

@@ -52,6 +52,11 @@ struct rlmd_repl_hooks {
 	 * inputs did not fit, RLMD_ERROR_WORKER later. The last callback. */
 	void (*gone)(void *owner, struct rlmd_repl *, const struct rlmd_error *);
 	void *owner; /* lent until it is freed */
+
+	/* The running block has printed this, on sys.stderr or sys.stdout: whole lines, and parts
+	 * of lines where it flushes. In all `max_output` characters of each; done() has head and
+	 * tail of longer output. */
+	void (*printed)(void *owner, struct rlmd_repl *, bool is_error, struct rlmd_text text);
 };
 
 #define RLMD_REPL_HOOKS_INIT RLMD_INIT(struct rlmd_repl_hooks)

@@ -61,12 +61,14 @@ static void on_ready(void *owner, struct rlmd_repl *ready)
 	rpc_reply(take_pointer(&repl->request), json_make("{s:s}", "session", repl->name));
 }
 
-static void tell_output(const struct serve_repl *repl, const char *stream, struct rlmd_text text)
+static void on_printed(void *owner, struct rlmd_repl *told, bool is_error, struct rlmd_text text)
 {
-	if (text.size)
-		rpc_notify(repl->client->rpc, "session.output",
-			   json_make("{s:s, s:s, s:o}", "session", repl->name, "stream", stream,
-				     "text", json_from_text(text)));
+	const struct serve_repl *repl = owner;
+
+	(void)told;
+	rpc_notify(repl->client->rpc, "session.output",
+		   json_make("{s:s, s:s, s:o}", "session", repl->name, "stream",
+			     is_error ? "stderr" : "stdout", "text", json_from_text(text)));
 }
 
 /* The type and the message stand in the traceback's last line: "ValueError: no such host". */
@@ -89,8 +91,6 @@ static void on_done(void *owner, struct rlmd_repl *done, const struct rlmd_repl_
 	struct serve_repl *repl = owner;
 
 	(void)done;
-	tell_output(repl, "stdout", block->standard_output);
-	tell_output(repl, "stderr", block->standard_error);
 	rpc_reply(take_pointer(&repl->request),
 		  json_make("{s:o, s:o, s:o, s:b, s:I}", "stdout",
 			    json_from_text(block->standard_output), "stderr",
@@ -141,6 +141,7 @@ static bool begin(struct serve_repl *repl, struct rlmd_error *err)
 		.json = on_json,
 		.gone = on_gone,
 		.owner = repl,
+		.printed = on_printed,
 	};
 	const struct rlmd_repl_options options = {
 		.size = sizeof options,

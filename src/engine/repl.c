@@ -29,7 +29,17 @@
 #include "engine/inputs.h"
 #include "pool/worker.h"
 
-enum { OUTPUT_MAX = 50000, TIMEOUT_MS = 30000, VALUE_DEPTH = 64 };
+enum {
+	OUTPUT_MAX = 50000,
+	TIMEOUT_MS = 30000,
+	VALUE_DEPTH = 64,
+	UTF8_MAX = 4,
+	STREAMS = 2,
+	SCHEMAS_DEPTH = 200,
+};
+
+/* A function of ours, whose name is no host's: the worker calls it with printed text. */
+#define OUTPUT_NAME "<output>" /* worker/functions.py */
 
 enum repl_state {
 	REPL_STARTS,
@@ -57,7 +67,11 @@ struct rlmd_repl {
 	int64_t timeout_ms;             /* likewise */
 	struct rlmd_repl_hooks hooks;
 	enum repl_state state;
-	int64_t blocks; /* so far */
+	int64_t blocks;          /* so far */
+	int64_t max_output;      /* characters */
+	size_t printed;          /* bytes of the block's output that were told */
+	char *told_functions;    /* owned: to the worker, as JSON; NULL: the host's alone */
+	const char **told_names; /* owned: theirs, up to a NULL; or NULL */
 	LIST_ENTRY(rlmd_repl) entry;
 };
 
@@ -166,6 +180,26 @@ static void call_function(struct rlmd_repl *repl, const struct worker_call *aske
 	LIST_INSERT_HEAD(&repl->calls, call, entry);
 }
 
+/* A worker that says more than it may is not listened to. */
+static bool may_print(struct rlmd_repl *repl, size_t size)
+{
+	repl->printed += size;
+	return repl->state == REPL_BUSY &&
+	       repl->printed <= (size_t)repl->max_output * UTF8_MAX * STREAMS;
+}
+
+static void tell_printed(struct rlmd_repl *repl, const struct worker_call *call)
+{
+	const struct worker_result nothing = {.value = text_of("null")};
+	json_auto_t *arguments = json_read(call->texts[0], VALUE_DEPTH, NULL);
+	struct rlmd_text text = json_get_text(arguments, "text");
+	bool is_error = text_equal(json_get_text(arguments, "stream"), "stderr");
+
+	worker_reply(repl->worker, call->id, &nothing, 1);
+	if (text.size && may_print(repl, text.size))
+		repl->hooks.printed(repl->hooks.owner, repl, is_error, text);
+}
+
 /* Other calls of its code are refused: no run serves them. */
 static void refuse(struct rlmd_repl *repl, const struct worker_call *call)
 {
@@ -188,7 +222,10 @@ static void on_worker(void *owner, const struct worker_event *event)
 		on_ready(repl);
 		return;
 	case WORKER_CALL:
-		if (event->call->kind == WORKER_FUNCTION)
+		if (event->call->kind == WORKER_FUNCTION &&
+		    !strcmp(event->call->function, OUTPUT_NAME))
+			tell_printed(repl, event->call);
+		else if (event->call->kind == WORKER_FUNCTION)
 			call_function(repl, event->call);
 		else
 			refuse(repl, event->call);
@@ -208,6 +245,25 @@ static void on_worker(void *owner, const struct worker_event *event)
 	}
 }
 
+/* Beside the host's functions. */
+static void add_output_function(struct rlmd_repl *repl)
+{
+	const char *const *names = function_set_names(repl->functions);
+	struct rlmd_text json = function_set_json(repl->functions);
+	json_t *all = json.size ? json_read(json, SCHEMAS_DEPTH, NULL) : json_make_array();
+	size_t count = 0;
+
+	while (names && names[count])
+		count++;
+	json_append(all, json_make("{s:s, s:s, s:{}}", "name", OUTPUT_NAME, "doc", "", "schema"));
+	repl->told_functions = json_to_string(all);
+	json_decref(all);
+	repl->told_names = xcalloc(count + 2, sizeof *repl->told_names);
+	for (size_t i = 0; i < count; i++)
+		repl->told_names[i] = names[i];
+	repl->told_names[count] = OUTPUT_NAME;
+}
+
 static void start_worker(struct rlmd_repl *repl, struct rlmd_sandbox *sandbox, int64_t max_output)
 {
 	struct worker_input inputs[WORKER_INPUTS_MAX];
@@ -220,6 +276,12 @@ static void start_worker(struct rlmd_repl *repl, struct rlmd_sandbox *sandbox, i
 		.function_names = function_set_names(repl->functions),
 	};
 
+	repl->max_output = options.max_output;
+	if (repl->hooks.printed) {
+		add_output_function(repl);
+		options.functions = text_of(repl->told_functions);
+		options.function_names = repl->told_names;
+	}
 	repl->worker = worker_start(repl->engine->base, sandbox, &options, on_worker, repl);
 }
 
@@ -297,6 +359,7 @@ static int64_t time_of(int64_t timeout_ms)
 
 static void execute(struct rlmd_repl *repl, struct rlmd_text code, int64_t timeout_ms)
 {
+	repl->printed = 0;
 	worker_exec(repl->worker, ++repl->blocks, code, time_of(timeout_ms));
 }
 
@@ -400,6 +463,8 @@ void rlmd_repl_free(struct rlmd_repl *repl)
 	cancel_calls(repl);
 	worker_free(repl->worker);
 	function_set_free(repl->functions);
+	free(repl->told_functions);
+	free(repl->told_names);
 	free(repl->name);
 	context_done(&repl->context);
 	free(repl);

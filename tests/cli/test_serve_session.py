@@ -35,6 +35,74 @@ class Sessions(client.ServeTest):
                     self.assertIn(kind, error["type"])
         self.assertEqual(self.close(peer), (0, ""))
 
+    def test_output_comes_while_the_block_runs(self):
+        """Lines, and what is flushed; each of them is there before the tool behind it is called."""
+        seen = []
+
+        def look(asked):
+            seen.append("".join(note["text"] for note in peer.told("session.output")))
+
+        peer = self.open(tool_call=look)
+        session = peer.call("session.open", tools=[{"name": "look", "doc": "Is called."}])["session"]
+        code = ("import sys\n"
+                "print('one')\nlook()\n"
+                "print('t', 'wo', sep='', end='')\nlook()\n"
+                "sys.stdout.flush()\nlook()\n"
+                "_ = sys.stderr.write('é🙂\\ud800\\n')\nlook()\n"
+                "print('', 'end', sep='\\n', end='')")
+        done = peer.call("session.execute", session=session, code=code)
+        self.assertEqual(seen, ["one\n", "one\n", "one\ntwo", "one\ntwoé🙂\\ud800\n"])
+        self.assertEqual(done["stdout"], "one\ntwo\nend")
+        told = peer.told("session.output")
+        self.assertEqual("".join(note["text"] for note in told if note["stream"] == "stdout"),
+                         done["stdout"])
+        self.assertEqual(self.close(peer), (0, ""))
+
+    def test_output_without_end(self):
+        """Of each block so many characters are told, whoever prints them, and the session lives."""
+        peer, call = self.session(options={"max-output": 1000})
+        blocks = ("for i in range(10 ** 5): print(i)",
+                  "for i in range(10 ** 5): print(i, end='')",
+                  "print('x' * 10 ** 7)",
+                  "import threading\n"
+                  "def much():\n    for i in range(3000): print(i)\n"
+                  "threads = [threading.Thread(target=much) for _ in range(8)]\n"
+                  "for t in threads: t.start()\nfor t in threads: t.join()",
+                  "class Last:\n    def __del__(self): print('last')\n"
+                  "for i in range(3000):\n    Last(); print(i)")
+        for block in blocks:
+            with self.subTest(block):
+                peer.notes.clear()
+                done = call("execute", code=block)
+                self.assertIsNone(done["error"])
+                text = "".join(note["text"] for note in peer.told("session.output"))
+                self.assertEqual(len(text), 1000)
+                if "thread" not in block and "Last" not in block:
+                    self.assertEqual(text[:500], done["stdout"][:500])
+        done = call("execute", code="while True: print('again and again')", timeoutMs=300)
+        self.assertTrue(done["interrupted"])
+        self.assertEqual(call("execute", code="print(2)")["stdout"], "2\n")
+        self.assertEqual(self.close(peer), (0, ""))
+
+    def test_code_that_tells_more_than_it_prints(self):
+        """It finds how output is told; what it says then is bounded, too, and none between blocks."""
+        peer, call = self.session(options={"max-output": 1000})
+        call("execute", code="import sys, threading\ntell = sys.stdout._live._tell\n"
+                             "for i in range(100): tell('x' * 500)")
+        self.assertLessEqual(sum(len(note["text"]) for note in peer.told("session.output")), 8000)
+        call("execute", code="gone = threading.Event()\n"
+                             "def later():\n    gone.wait()\n    tell('later')\n"
+                             "    told.set()\ntold = threading.Event()\n"
+                             "threading.Thread(target=later).start()")
+        peer.notes.clear()
+        call("execute", code="gone.set(); told.wait(); print('here')")
+        for bad in ("{}", '{"text": 7}', '{"stream": "x", "text": ""}'):
+            call("execute", code="sys.stdout._live._tell.__closure__[0].cell_contents.__closure__[0]"
+                                 f".cell_contents.call('function', {{'name': '<output>', "
+                                 f"'arguments': {bad!r}}})")
+        self.assertEqual(call("execute", code="print(2)")["stdout"], "2\n")
+        self.assertEqual(self.close(peer), (0, ""))
+
     def test_variables(self):
         peer, call = self.session()
         for value in (None, True, 7, 0.5, "é🙂\0\n\"'\\", [1, [2]], {"a": {"é": None}}, "x" * 1000000):

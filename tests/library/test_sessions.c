@@ -26,7 +26,9 @@ struct host {
 	size_t cancelled;
 	bool told; /* a hook was called */
 	bool failed, interrupted, found, is_json;
-	char text[4000]; /* printed, the error, or the value */
+	char text[4000];   /* printed, the error, or the value */
+	char printed[200]; /* while blocks ran */
+	bool frees;        /* the session, when something is printed */
 	struct rlmd_error error;
 };
 
@@ -54,6 +56,20 @@ static void on_done(void *owner, struct rlmd_repl *repl, const struct rlmd_repl_
 	host->interrupted = block->interrupted;
 	note(host, block->standard_output);
 	note(host, block->error);
+}
+
+static void on_printed(void *owner, struct rlmd_repl *repl, bool is_error, struct rlmd_text text)
+{
+	struct host *host = owner;
+	size_t used = strlen(host->printed);
+
+	snprintf(host->printed + used, sizeof host->printed - used, "%s%.*s", is_error ? "!" : "",
+		 (int)text.size, text.bytes);
+	if (!host->frees)
+		return;
+	rlmd_repl_free(repl);
+	host->repl = NULL;
+	host->told = true;
 }
 
 static void on_json(void *owner, struct rlmd_repl *repl, bool found, bool is_json,
@@ -136,6 +152,7 @@ static int set_up(void **state)
 		.json = on_json,
 		.gone = on_gone,
 		.owner = host,
+		.printed = on_printed,
 	};
 	const struct rlmd_repl_options options = {
 		.size = sizeof options,
@@ -204,6 +221,29 @@ static void set(struct host *host, const char *name, const char *json)
 	assert_true(rlmd_repl_set_json(host->repl, name, rlmd_text_of(json), TIME_MS, NULL));
 	wait_for(host);
 	assert_false(host->failed);
+}
+
+/* Before the block is over, which is told by the function that it calls; and the hook may free the
+ * session. */
+static void test_printed_text(void **state)
+{
+	struct host *host = *state;
+
+	run(host, "import sys\nprint('one')\nprint('two', file=sys.stderr)\nprint('3', end='')");
+	assert_string_equal(host->printed, "one\n!two\n3");
+	assert_string_equal(host->text, "one\n3");
+	begin(host);
+	assert_true(rlmd_repl_execute(host->repl, rlmd_text_of("print('now')\nnever()"), TIME_MS,
+				      NULL));
+	*host->printed = '\0';
+	while (!*host->printed)
+		assert_true(rlmd_engine_turn(host->engine, NULL));
+	assert_false(host->told);
+	rlmd_repl_interrupt(host->repl);
+	wait_for(host);
+	host->frees = true;
+	run(host, "print('the last')\nnever()");
+	assert_null(host->repl);
 }
 
 static void test_variables_are_json(void **state)
@@ -304,7 +344,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_functions),    TEST(test_variables_are_json),
 		TEST(test_an_interrupt), TEST(test_freed_while_a_function_is_called),
-		TEST(test_refused),
+		TEST(test_refused),      TEST(test_printed_text),
 	};
 
 	return cmocka_run_group_tests_name("sessions", tests, NULL, NULL);
