@@ -192,7 +192,7 @@ class Failures(PythonTest):
         def kills(messages, asked):
             if not here.is_set():
                 here.set()
-                _server.shared()._process.kill()
+                _server.shared()._link.kill()
             return "FINAL(well)"
 
         r = rlmd.RLM(kills)
@@ -385,10 +385,49 @@ class Processes(PythonTest):
     def test_the_end_of_the_process_ends_the_server(self):
         program = ("import rlmd; from rlmd import _server\n"
                    "rlmd.RLM(lambda m, a: 'FINAL(x)').completion('?')\n"
-                   "print(_server.shared()._process.pid)")
+                   "print(_server.shared()._link._process.pid)")
         done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True,
                               check=True, env={**os.environ, "PYTHONPATH": str(ROOT / "python/src")})
         self.assertFalse(os.path.exists(f"/proc/{int(done.stdout)}/fd"))
+
+
+class AtASocket(PythonTest):
+    """A server that others have, too."""
+
+    def setUp(self):
+        super().setUp()
+        self.begin()
+
+    def begin(self):
+        self.path = self.dir / "socket"
+        self.server = self.start("serve", "--listen", f"unix:{self.path}")
+        self.assertIn(b"listening", self.server.stderr.readline())
+        os.environ["RLMD_BIN"] = f"unix:{self.path}"
+
+    def test_answers_and_sessions(self):
+        asker = rlmd.RLM(answers(code("FINAL(context.upper())")))
+        self.assertEqual(asker.completion("Shout.", "é"), "É")
+        self.assertEqual(asker.map(["Shout."] * 40, context="a"), ["A"] * 40)
+        with rlmd.Session("text") as session:
+            self.assertEqual(session.run("print(context)").stdout, "text\n")
+        _server.close_all()
+        self.assertEqual(asker.completion("Shout.", "b"), "B")
+        self.assertIsNone(self.server.poll())
+
+    def test_files_are_the_servers_to_give(self):
+        (self.dir / "text").write_text("of ours")
+        with self.assertRaisesRegex(rlmd.InputError, "--root"):
+            rlmd.RLM(answers("x")).completion("?", pathlib.Path("text"))
+
+    def test_a_server_that_is_gone(self):
+        asker = rlmd.RLM(lambda messages, request: os.kill(self.server.pid, signal.SIGKILL))
+        with self.assertRaisesRegex(rlmd.ServerError, "has ended the connection"):
+            asker.completion("?")
+        self.server.wait()
+        with self.assertRaisesRegex(rlmd.ServerError, "no server answers.*rlmd serve --listen"):
+            asker.completion("?")
+        self.begin()
+        self.assertEqual(rlmd.RLM(answers(code("FINAL(6 * 7)"))).completion("?"), "42")
 
 
 if __name__ == "__main__":

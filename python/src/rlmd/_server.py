@@ -1,4 +1,4 @@
-"""The rlmd program as a child of this process: JSON-RPC over its standard input and output.
+"""The rlmd program as a child of this process, or a server at a socket: JSON-RPC with it.
 
 One thread reads. Any thread may call; answers are futures. A forked child has no server of its
 parent's: it starts its own.
@@ -15,9 +15,10 @@ import itertools
 import json
 import os
 import shutil
+import socket
 import subprocess
 import threading
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, BinaryIO, Callable, Dict, Iterable, List, Optional, Tuple, Union
 
 from ._errors import Error, ServerError, error_of
 
@@ -29,22 +30,25 @@ HELP = ("no rlmd program was found: install rlmd's package (Linux), or name it b
         "and Windows name a command that starts it elsewhere, as RLMD_BIN='ssh HOST rlmd'")
 
 
+SOCKET = "unix:"  # begins the address of a server
+
+
 def command(binary: Optional[str] = None) -> List[str]:
     """The argument, or $RLMD_BIN, which may have arguments of its own, or `rlmd` of the PATH."""
     named = binary or os.environ.get("RLMD_BIN")
     if named:
-        return [named] if os.path.exists(named) else named.split()
+        whole = named.startswith(SOCKET) or os.path.exists(named)
+        return [named] if whole else named.split()
     found = shutil.which("rlmd")
     if not found:
         raise ServerError(HELP)
     return [found]
 
 
-class Server:
-    """A started program, until it ends or close() is called."""
+class Program:
+    """A child of this process that serves it."""
 
     def __init__(self, argv: List[str]):
-        self.pid = os.getpid()
         variables = {name: value for name, value in os.environ.items() if name != "RLMD_BIN"}
         try:
             # A session of its own: Ctrl-C is for us.
@@ -53,6 +57,77 @@ class Server:
                 stderr=subprocess.PIPE, start_new_session=True, env=variables)
         except OSError as error:
             raise ServerError(f"{argv[0]} cannot be started: {error.strerror}. {HELP}") from None
+        assert self._process.stdin and self._process.stdout and self._process.stderr
+        self.input: BinaryIO = self._process.stdin  # type: ignore[assignment]
+        self.output: BinaryIO = self._process.stdout  # type: ignore[assignment]
+        self.errors: Iterable[bytes] = self._process.stderr
+        self._streams = self._process.stdin, self._process.stdout, self._process.stderr
+
+    def kill(self) -> None:
+        self._process.kill()
+
+    def end(self) -> str:
+        """How it ended, which it does or has done."""
+        return f"rlmd ended (status {self._process.wait()})"
+
+    def close_streams(self) -> None:
+        close_all_of(self._streams)
+
+    def close(self) -> None:
+        """Ends it; its input is closed."""
+        try:
+            self._process.wait(5)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+class Connection:
+    """A server that listens at a path, for others too."""
+
+    def __init__(self, path: str):
+        self._path, self._socket = path, socket.socket(socket.AF_UNIX)
+        try:
+            self._socket.connect(path)
+        except OSError as error:
+            self._socket.close()
+            raise ServerError(f"no server answers at {path}: {error.strerror}. "
+                              f"'rlmd serve --listen unix:{path}' is one") from None
+        self.input: BinaryIO = self._socket.makefile("wb")
+        self.output: BinaryIO = self._socket.makefile("rb")
+        self.errors: Iterable[bytes] = ()
+
+    def kill(self) -> None:
+        try:
+            self._socket.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass  # it has ended
+
+    def end(self) -> str:
+        return f"the server at {self._path} has ended the connection"
+
+    def close_streams(self) -> None:
+        close_all_of((self.input, self.output, self._socket))
+
+    def close(self) -> None:
+        self.kill()
+
+
+def close_all_of(streams: Iterable[Any]) -> None:
+    for stream in streams:
+        try:
+            stream.close()
+        except OSError:
+            pass  # words that it will not read
+
+
+class Server:
+    """A started program, or a connection to one, until it ends or close() is called."""
+
+    def __init__(self, argv: List[str]):
+        self.pid = os.getpid()
+        self._link: Union[Program, Connection] = (
+            Connection(argv[0][len(SOCKET):]) if argv[0].startswith(SOCKET) else Program(argv))
         self._writing, self._lock = threading.Lock(), threading.Lock()
         self._ids = itertools.count(1)
         self._waiting: Dict[int, "Future[Any]"] = {}
@@ -62,6 +137,7 @@ class Server:
         self._asked: Dict[str, List[Tuple[int, str, Params]]] = {}  # before there was a handler
         self._words: List[str] = []
         self._end: Optional[Error] = None
+        self._closed = False
         self._pool = concurrent.futures.ThreadPoolExecutor(64, "rlmd-tool")
         self._hearer = threading.Thread(target=self._hear, name="rlmd-words", daemon=True)
         self._hearer.start()
@@ -71,7 +147,7 @@ class Server:
 
     @property
     def alive(self) -> bool:
-        return self._end is None and self.pid == os.getpid()
+        return not self._closed and self._end is None and self.pid == os.getpid()
 
     # Messages to it
 
@@ -93,12 +169,10 @@ class Server:
 
     def _send(self, message: Params) -> None:
         line = json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n"
-        stream = self._process.stdin
-        assert stream
         try:
             with self._writing:
-                stream.write(line)
-                stream.flush()
+                self._link.input.write(line)
+                self._link.input.flush()
         except (OSError, ValueError):
             pass  # it has ended, which the reader tells
 
@@ -143,33 +217,25 @@ class Server:
     # Messages from it
 
     def _hear(self) -> None:
-        assert self._process.stderr
-        for line in self._process.stderr:
+        for line in self._link.errors:
             self._words = [*self._words[1 - WORDS:], line.decode("utf-8", "replace").rstrip()]
 
     def _read(self) -> None:
-        assert self._process.stdout
+        why = ""
         try:
-            for line in self._process.stdout:
+            for line in self._link.output:
                 self._take(json.loads(line))
-            why = ""
         except ValueError as error:
             why = f"it said what is no message: {error}"
-            self._process.kill()
+            self._link.kill()
+        except OSError as error:
+            why = str(error)
         self._hearer.join(5)
-        status = self._process.wait()
-        self._close_pipes()
-        words = "; ".join([why, *self._words]).strip("; ")
-        self._stop(ServerError(f"rlmd ended (status {status})" + (f": {words}" if words else "")))
-
-    def _close_pipes(self) -> None:
+        end = self._link.end()
         with self._writing:
-            for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
-                try:
-                    assert stream
-                    stream.close()
-                except OSError:
-                    pass  # words that it will not read
+            self._link.close_streams()
+        words = "; ".join([why, *self._words]).strip("; ")
+        self._stop(ServerError(end + (f": {words}" if words else "")))
 
     def _stop(self, why: Error) -> None:
         with self._lock:
@@ -231,20 +297,13 @@ class Server:
     # The end
 
     def close(self) -> None:
-        """Ends the program, and all that it does for us."""
+        """Ends all that it does for us, and a program of our own."""
         if self.pid != os.getpid():
             return
-        try:
-            assert self._process.stdin
-            with self._writing:
-                self._process.stdin.close()
-        except OSError:
-            pass
-        try:
-            self._process.wait(5)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        self._closed = True
+        with self._writing:
+            close_all_of((self._link.input,))
+        self._link.close()
 
 
 async def _awaited(value: Any) -> Any:
