@@ -23,7 +23,7 @@
 #include "cli/service.h"
 #include "cli/tell.h"
 
-enum { LOOK_MS = 50, LEEWAY_MS = 1000, CLIENTS_MAX = 250 };
+enum { LOOK_MS = 50, LEEWAY_MS = 1000, CLIENTS_MAX = 250, CLIENTS_OF_ANOTHER = 50 };
 
 /* --- the end ----------------------------------------------------------------------------- */
 
@@ -117,10 +117,25 @@ static void add_client(struct serve *serve, struct serve_client *client)
 	serve->client_count++;
 }
 
+/* So that one user does not keep all others out; who started the server may do as it likes. */
+static bool has_too_many(const struct serve *serve, uid_t uid)
+{
+	const struct serve_client *client;
+	size_t count = 0;
+
+	LIST_FOREACH (client, &serve->clients, entry)
+		count += client->uid == uid;
+	return uid != geteuid() && count >= CLIENTS_OF_ANOTHER;
+}
+
 static void on_client(void *owner, int fd, uid_t uid)
 {
 	struct serve *serve = owner;
 
+	if (has_too_many(serve, uid)) {
+		close(fd);
+		return;
+	}
 	add_client(serve, serve_client_accept(serve, fd, uid));
 	if (serve->client_count >= CLIENTS_MAX)
 		serve_socket_accept(serve->socket, false);

@@ -13,6 +13,8 @@
 #include "base/json.h"
 #include "cli/serve_params.h"
 
+enum { SESSIONS_MAX = 50 };
+
 struct serve_repl {
 	struct serve_client *client; /* lent */
 	char name[24];
@@ -170,11 +172,26 @@ static void on_loaded(void *owner, struct rlmd_context *context, const struct rl
 		end(repl, &why);
 }
 
+/* Each is a process: a client that is not trusted has not all of them. */
+static bool has_room(const struct serve_client *client, struct rlmd_error *err)
+{
+	const struct serve_repl *repl;
+	size_t count = 0;
+
+	LIST_FOREACH (repl, &client->repls, entry)
+		count++;
+	return !client->serve->confined || count <= SESSIONS_MAX ||
+	       error_set(err, RLMD_ERROR_USAGE,
+			 "a client has at most %d sessions here: session.close gives one back",
+			 SESSIONS_MAX);
+}
+
 static bool open(struct serve_repl *repl, const json_t *params, struct rlmd_error *err)
 {
 	bool waits;
 
-	return serve_params_read(&repl->params, repl->client, COMMAND_EXEC, params, err) &&
+	return has_room(repl->client, err) &&
+	       serve_params_read(&repl->params, repl->client, COMMAND_EXEC, params, err) &&
 	       serve_params_load(&repl->params, on_loaded, repl, &waits, err) &&
 	       (waits || begin(repl, err));
 }

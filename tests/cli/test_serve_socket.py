@@ -237,6 +237,13 @@ class Trust(client.ServeTest):
             self.refused(peer, "job.start", review={"path": "."}, options=options, model="client")
         self.refused(peer, "session.open", contexts=[{"git": "HEAD"}])
 
+    def test_sessions_are_limited(self):
+        peer = self.connect(self.listen())
+        names = [peer.call("session.open")["session"] for _ in range(50)]
+        self.assertIn("at most 50", str(self.refused(peer, "session.open")))
+        peer.call("session.close", session=names[0])
+        peer.call("session.open")
+
     def test_options(self):
         peer = self.connect(self.listen())
         for name, value in (("base-url", "http://127.0.0.1:1/v1"), ("key-file", "/etc/passwd"),

@@ -94,13 +94,13 @@ class Identity(TenantsTest):
 
 
 class OtherUsers(ServiceTest, TenantsTest):
-    def ask_as(self, uid, path, message):
+    def ask_as(self, uid, path, message, program=ASK):
         def become():
             os.setgroups([])
             os.setgid(uid)
             os.setuid(uid)
 
-        asked = subprocess.run([sys.executable, "-I", "-c", ASK, path, message],
+        asked = subprocess.run([sys.executable, "-I", "-c", program, path, message],
                                capture_output=True, text=True, preexec_fn=become, cwd="/")
         return asked.stdout + asked.stderr
 
@@ -122,6 +122,23 @@ class OtherUsers(ServiceTest, TenantsTest):
         for uid in (STRANGER, STRANGER + 1):
             self.assertIn("no user of tenant 'beta'",
                           self.ask_as(uid, str(path), hello % '"tenant":"beta"'))
+
+    @unittest.skipIf(os.geteuid(), "only root can be another user")
+    def test_one_does_not_keep_others_out(self):
+        room = tempfile.TemporaryDirectory()
+        self.addCleanup(room.cleanup)
+        os.chmod(room.name, 0o755)
+        path = Path(room.name) / "socket"
+        process = self.activate("--listen", f"unix:{path}", "-p", "openai",
+                                *self.tenants(acme=[f"users = {STRANGER}"]), socket_at=path,
+                                env=self.environment(OPENAI_API_KEY="k"))
+        self.assertIn(b"listening", process.stderr.readline())
+        os.chmod(path, 0o666)
+        many = ASK.replace("end =", "held = [socket.socket(socket.AF_UNIX) for _ in range(60)]\n"
+                                    "for each in held: each.connect(sys.argv[1])\nend =")
+        hello = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}'
+        self.assertNotIn("protocolVersion", self.ask_as(STRANGER, str(path), hello, many))
+        self.wait_for(lambda: "protocolVersion" in self.ask_as(STRANGER, str(path), hello))
 
     @unittest.skipIf(os.geteuid(), "only root can be another user")
     def test_they_cannot_come_to_its_own(self):
