@@ -33,7 +33,7 @@ def own_namespaces():
 
 
 def mounts():
-    """What is mounted, where only this process and its children can have done so; or nothing."""
+    """The mounts, where only this process and its children can have done so; or nothing."""
     if not _apart:
         return set()
     with open("/proc/self/mountinfo", encoding="utf-8") as file:

@@ -168,7 +168,7 @@ static void test_substitution(void **state)
 	assert_string_equal(parts[3].took, "{{c}}");
 }
 
-/* What an input grows to is limited before it is made. */
+/* The size that an input grows to is limited before it is made. */
 static void test_input_limit(void **state)
 {
 	static struct part parts[] = {
@@ -186,8 +186,8 @@ static void test_input_limit(void **state)
 	assert_non_null(strstr(parts[2].message, "21 bytes"));
 }
 
-/* What responses are put into is there at once only for so many bytes; the others wait, and each
- * has its turn. */
+/* The text that responses are put into is there at once only for so many bytes; the others wait,
+ * and each has its turn. */
 static void test_inputs_limit(void **state)
 {
 	static char response[(8 << 20) + 1];
@@ -211,7 +211,7 @@ static void test_inputs_limit(void **state)
 	assert_int_equal(stage->summary.duration_ms, 20);
 }
 
-/* Whoever depends on a failure, however far, fails; the others go on (ASY-16, ASY-25). */
+/* All that depend on a failure, however far, fail; the others go on (ASY-16, ASY-25). */
 static void test_fail_dependents(void **state)
 {
 	static struct part parts[] = {
@@ -440,7 +440,7 @@ static void test_stop_before_it_begins(void **state)
 	assert_non_null(strstr(stage->log, "plan_end"));
 }
 
-/* What the budget affords limits the parallelism, again after each end (ASY-3, ASY-22, ASY-23). */
+/* The rest of the budget limits the parallelism, again after each end (ASY-3, ASY-22, ASY-23). */
 static void test_budget(void **state)
 {
 	static struct part parts[8] = {{0}};
@@ -587,7 +587,7 @@ static void test_bad_orchestrator(void **state)
 	assert_int_equal(stage_result(stage, 1).status, RLMD_PLAN_SUCCEEDED);
 }
 
-/* What rlmd/plan.h says of callbacks: all that is told comes from the loop, and neither the log nor
+/* Callbacks are as rlmd/plan.h says: all come from the loop, and neither the log nor
  * the budget manager is heard before a start, a stop or a change has returned (the stage asserts
  * that). */
 static void test_what_comes_at_once(void **state)

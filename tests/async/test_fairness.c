@@ -190,7 +190,8 @@ static void ask_again(struct call *call)
 		ask_often(call->job, 1);
 }
 
-/* Who always has one call takes turns with who has many: neither is before the other. */
+/* A flow that always has one call takes turns with one that has many: neither is before the other.
+ */
 static void test_one_after_the_other(void **state)
 {
 	struct job *many = open_job(0, &top, 1), *one = open_job(1, &top, 1);
@@ -221,7 +222,8 @@ static void test_the_next_permit(void **state)
 	leave_in_crowds(10000);
 }
 
-/* Who was idle while another was served a hundred times takes turns with it, and no more. */
+/* A flow that was idle while another was served a hundred times takes turns with it, and no more.
+ */
 static void test_no_credit(void **state)
 {
 	struct job *busy = open_job(0, &top, 1), *idle = open_job(1, &top, 1);
@@ -308,7 +310,7 @@ static void test_a_hundred_thousand(void **state)
 		assert_null(crowd[i].permit);
 }
 
-/* What two flows below the same one had by their weights, while both could always be served. */
+/* Two flows below the same one are served by their weights, while both could always be served. */
 static struct {
 	bool both;
 	double had[2];
@@ -430,7 +432,7 @@ static void change_something(void)
 	look();
 }
 
-/* Whoever comes, leaves, changes or is served: never more than there are, never fewer than could
+/* Flows come, leave, change and are served: never more than there are, never fewer than could
  * be, each flow its share, and of one flow the right one. */
 static void test_random_flows(void **state)
 {

@@ -1,4 +1,5 @@
-/* What is a plan and what is none, found before anything runs (ASY-13, ASY-15, ASY-20, ASY-37). */
+/* A text is a plan or none, which is found before anything runs (ASY-13, ASY-15, ASY-20, ASY-37).
+ */
 #include <rlmd/plan.h>
 
 #include <setjmp.h>
@@ -225,7 +226,8 @@ static void test_limits(void **state)
 	free(operations);
 }
 
-/* Who may start, given who is completed (ASY-20); everybody where dependencies are ignored. */
+/* The operations that may start, given those that are completed (ASY-20); everybody where
+ * dependencies are ignored. */
 static void test_ready(void **state)
 {
 	const struct rlmd_operation operations[] = {

@@ -57,7 +57,7 @@ static void test_the_newest_is_given_back(void **state)
 	assert_in_range(rate_opens(&rate, 40000), 10 + WINDOW, 10 + WINDOW + WINDOW / 60);
 }
 
-/* Who comes again as soon as it opens, at random times and windows. */
+/* A caller comes again as soon as it opens, at random times and windows. */
 static void test_no_window_has_more(void **state)
 {
 	enum { TAKEN = 400 };

@@ -187,7 +187,8 @@ static void test_resize(void **state)
 	leave(&waiters[5]);
 }
 
-/* Who left the line is never called (C2), be it before or after a permit was free for it. */
+/* A caller that left the line is never called (C2), be it before or after a permit was free for it.
+ */
 static void test_leave_the_line(void **state)
 {
 	struct hall *hall = *state;
@@ -334,7 +335,7 @@ static struct {
 	int priorities[LINE];
 } line;
 
-/* Who is next of those that are in line, by looking at each: the priority, then the order. */
+/* The next of those that are in line, by looking at each: the priority, then the order. */
 static struct waiter *next_of_line(void)
 {
 	struct waiter *next = NULL;
@@ -361,7 +362,7 @@ static int roll(int sides)
 	return (int)((dice >> 16) % (uint32_t)sides);
 }
 
-/* Whoever leaves the line from its midst, the rest stay in order. */
+/* One leaves the line from its midst, and the rest stay in order. */
 static void test_leave_from_the_midst(void **state)
 {
 	struct hall *hall = *state;
@@ -382,7 +383,8 @@ static void test_leave_from_the_midst(void **state)
 	}
 }
 
-/* Whoever returns a permit stands where he stood: behind those before him, before all others. */
+/* A caller that returns a permit stands where it stood: behind those before him, before all others.
+ */
 static void test_return(void **state)
 {
 	struct hall *hall = *state;
@@ -422,7 +424,8 @@ static void rest(struct waiter *waiter)
 	assert_true(permit_held(waiter->permit));
 }
 
-/* What rests is others' meanwhile, but not of its own flow's; it comes back in its place. */
+/* A permit that rests is others' meanwhile, but not of its own flow's; it comes back in its place.
+ */
 static void test_rest(void **state)
 {
 	struct hall *hall = *state;

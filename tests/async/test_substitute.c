@@ -71,7 +71,7 @@ static void test_inputs(void **state)
 	}
 }
 
-/* What is put in is no template. */
+/* A text that is put in is no template. */
 static struct rlmd_text itself(void *owner, struct rlmd_text id)
 {
 	(void)owner;

@@ -96,7 +96,7 @@ static void set_scene(uint32_t number)
 	}
 }
 
-/* Who started got the response of what it names, or its error. */
+/* An operation that started got the response of what it names, or its error. */
 static void check_input(const struct part *part)
 {
 	const struct part *need;

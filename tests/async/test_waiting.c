@@ -84,7 +84,7 @@ static void test_put_back(void **state)
 	assert_int_equal(stage->summary.metrics->parallel_highest, 2);
 }
 
-/* Who waits may be cancelled, by a winner or by the caller, and had used nothing. */
+/* A caller that waits may be cancelled, by a winner or by the caller, and had used nothing. */
 static void test_cancelled(void **state)
 {
 	static struct part parts[] = {

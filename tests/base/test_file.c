@@ -59,7 +59,7 @@ static void assert_unreadable(const char *path, size_t limit)
 	assert_int_equal(size, 77);
 }
 
-/* What was written is read back, NUL and all; the limit is the last size that passes. */
+/* A file that was written is read back, NUL and all; the limit is the last size that passes. */
 static void test_read(void **state)
 {
 	char *path = in(*state, "a");
@@ -81,7 +81,7 @@ static void test_read(void **state)
 	free(path);
 }
 
-/* What is missing, a directory or a FIFO is refused with its name, without waiting for a writer. */
+/* A missing file, a directory or a FIFO is refused with its name, without waiting for a writer. */
 static void test_unreadable(void **state)
 {
 	struct place *place = *state;
@@ -219,7 +219,7 @@ static void test_descriptor_of(void **state)
 		assert_int_equal(file_descriptor_of(cases[i].path), cases[i].fd);
 }
 
-/* What is written to may be ours or not there; not a stranger's, nor a link of his. */
+/* A file to write to may be ours or not there; not a stranger's, nor a link of his. */
 static void test_may_write(void **state)
 {
 	char *path = in(*state, "a"), *link = in(*state, "link");
@@ -246,7 +246,7 @@ static void test_may_write(void **state)
 	free(link);
 }
 
-/* Whoever else can write a file can put words into our mouth; the error says what to do. */
+/* Others who can write a file can put words into our mouth; the error says what to do. */
 static void test_ours(void **state)
 {
 	char *path = in(*state, "a");

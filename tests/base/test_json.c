@@ -81,7 +81,7 @@ static void test_depth(void **state)
 	assert_refused(text_from(deep, sizeof deep), 100);
 }
 
-/* What is in strings is no value, whatever it looks like. */
+/* Text in strings is no value, whatever it looks like. */
 static void test_shape(void **state)
 {
 	struct json_shape shape;

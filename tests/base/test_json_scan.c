@@ -414,7 +414,7 @@ static bool reads(struct rlmd_text text, const struct json_ahead *ahead, struct 
 	return json_scan_end(&scan, NULL);
 }
 
-/* Who reads the text does not look at what was gone over: shown by what could not stand there. */
+/* A reader does not look at what was gone over: shown by what could not stand there. */
 static void test_once(void **state)
 {
 	enum { SIZE = 100000, PIECE = 1000 };

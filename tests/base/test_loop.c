@@ -141,7 +141,7 @@ static void on_post(evutil_socket_t fd, short what, void *owner)
 	in_order[ran++] = *(int *)owner;
 }
 
-/* What is posted at the same time comes in the order in which it was posted, on a loop of any make.
+/* Events posted at the same time come in the order in which it was posted, on a loop of any make.
  */
 static void test_posts_stand_in_line(void **state)
 {

@@ -40,7 +40,7 @@ static void test_append(void **state)
 	memfile_unref(file);
 }
 
-/* Who counts the parts himself comes to what the file counts of all of it; a character that the end
+/* The counts of the parts come to what the file counts of all of it; a character that the end
  * of a part cuts short is none. */
 static void test_counted(void **state)
 {

@@ -88,7 +88,7 @@ static void test_clip(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT(expected); i++)
 		assert_int_equal(text_clip(text_of(text), i).size, expected[i]);
-	/* What is no character can be cut anywhere. */
+	/* A text without characters can be cut anywhere. */
 	assert_int_equal(text_clip(text_of("a\x80\x80\x80\x80"), 2).size, 2);
 	assert_int_equal(text_clip(text_of("\x80\x80\x80\x80\x80\x80"), 5).size, 5);
 	assert_int_equal(text_clip(text_of("\xc3\xa9\x80\x80"), 3).size, 3);

@@ -25,9 +25,9 @@ enum { SAMPLES_MAX = 256, TOKENIZERS_MAX = 16, LINE_MAX = 512 };
 static const double BEFORE = 1.5, LEARNED = 1.15;
 
 /*
- * What cannot be within these bounds of all: the tokenizers differ by more than the square of it
- * among themselves, or a story and a report of a few hundred letters do. `claude` is of Claude 2,
- * the last one that was published; cl100k is of GPT-4.
+ * No estimate can be within these bounds of all: the tokenizers differ by more than the square of
+ * it among themselves, or a story and a report of a few hundred letters do. `claude` is of Claude
+ * 2, the last one that was published; cl100k is of GPT-4.
  */
 static const struct {
 	const char *kind, *tokenizer; /* NULL: several */
@@ -62,7 +62,7 @@ struct sample {
 	struct token_scan scan;
 };
 
-/* What main() has read: the samples, two of each kind, one behind the other. */
+/* The samples that main() has read, two of each kind, one behind the other. */
 static struct sample samples[SAMPLES_MAX];
 static char tokenizers[TOKENIZERS_MAX][16];
 static size_t sample_count, tokenizer_count;
@@ -299,7 +299,7 @@ static void feed_singly(struct token_scan *scan, const char *bytes, size_t size)
 		token_scan_feed(scan, text_from(bytes + i, 1));
 }
 
-/* What is counted together comes to what is counted byte by byte, whatever stands beside it. */
+/* A count of several comes to what is counted byte by byte, whatever stands beside it. */
 static void test_any_bytes(void **state)
 {
 	static const char some[] =

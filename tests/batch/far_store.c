@@ -22,7 +22,7 @@
 #include "store/sqlite_file.h"
 #include "store/where.h"
 
-/* What the linker calls those that are wrapped. */
+/* The linker's names for those that are wrapped. */
 /* NOLINTBEGIN(bugprone-reserved-identifier) */
 extern const struct database_kind __real_sqlite_kind, __real_postgres_kind;
 void __real_query_end(struct query *);
@@ -88,7 +88,7 @@ void far_take_clock(void)
 	server_ask(sql);
 }
 
-/* Nobody cuts the power here, and a flush takes milliseconds: SQLite is given these. */
+/* The power is not cut here, and a flush takes milliseconds: SQLite is given these. */
 __attribute__((visibility("default"))) int fsync(int fd)
 {
 	(void)fd;

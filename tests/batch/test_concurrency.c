@@ -70,7 +70,7 @@ static void test_least_of_all(void **state)
 	assert_int_equal(left(), 5000 << 10);
 }
 
-/* What was begun since the last look is counted, as it is not seen yet. */
+/* Jobs begun since the last look are counted, as they are not seen yet. */
 static void test_admit(void **state)
 {
 	auto_free char *proc = xasprintf("%s/admit", directory);

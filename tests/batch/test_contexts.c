@@ -89,7 +89,7 @@ static void test_shared(void **state)
 	event_base_free(base);
 }
 
-/* What cannot be read is told to all that wait, and tried again later. */
+/* A context that cannot be read is told to all that wait, and tried again later. */
 static void test_failed(void **state)
 {
 	struct event_base *base = event_base_new();

@@ -95,8 +95,8 @@ static void test_stops(void **state)
 	fair_queue_done(&queue);
 }
 
-/* Who holds places for long takes no more than its share of them, and one is kept for who has none
- * and will want it. */
+/* A tenant that holds places for long takes no more than its share of them, and one is kept for who
+ * has none and will want it. */
 static void test_places(void **state)
 {
 	struct fair_queue queue = {0};

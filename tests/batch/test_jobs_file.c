@@ -162,7 +162,7 @@ static void test_many_bad_lines(void **state)
 	assert_int_equal(reading.summary.bad, 5000);
 }
 
-/* What is none of lines says so, and what to do. */
+/* A file that is none of lines is told as that, and how to mend it. */
 static void test_other_forms(void **state)
 {
 	static const char *const table[][2] = {

@@ -42,7 +42,7 @@ enum { JOB_LEASE_MS = 60, TICK_MS = JOB_LEASE_MS / 3, LONG_MS = 3600000 };
 
 enum { DAY_MS = 86400000 };
 
-/* What may be spent: pico-dollars of ada and of all, tokens of bob; a day, pico-dollars of cyd;
+/* The limits: pico-dollars of ada and of all, tokens of bob; a day, pico-dollars of cyd;
  * nothing of dan; and of eve pico-dollars a day, and more of the batch. Only ada and bob are in
  * histories. */
 enum { ADA = 3000, ALL = 5400, BOB = 3600, CYD = 1000, EVE = 500 };
@@ -57,7 +57,7 @@ static char place[256];
 static int64_t batch, calls; /* calls: so far */
 static bool in_server;
 
-/* What the provider bills, whoever is alive to hear of it. */
+/* The provider's bills, whoever is alive to hear of it. */
 static struct rlmd_amount billed[NAMES];
 
 struct machine {
@@ -542,7 +542,7 @@ static void end_timers(struct machine *machine)
 	event_base_loop(machine->loop, EVLOOP_NONBLOCK);
 }
 
-/* What is spent of a day is there again at midnight (UTC), at once, and calls are the new day's. */
+/* A day's money is there again at midnight (UTC), at once, and calls are the new day's. */
 static void test_midnight(void **state)
 {
 	struct machine *machine = &machines[0];
@@ -876,7 +876,7 @@ static void test_jobs_of_which_the_bound_is_known(void **state)
 	end_all();
 }
 
-/* What one takes is known: those at work will take as much, and a quarter more, each. */
+/* The cost of one is known: those at work will take as much, and a quarter more, each. */
 static void test_jobs_of_which_the_cost_is_known(void **state)
 {
 	struct machine *machine = &machines[0];
@@ -894,7 +894,7 @@ static void test_jobs_of_which_the_cost_is_known(void **state)
 	end_all();
 }
 
-/* Who may spend nothing has the models that cost nothing. */
+/* A tenant that may spend nothing has the models that cost nothing. */
 static void test_a_limit_of_nothing(void **state)
 {
 	struct machine *machine = &machines[0];
@@ -910,7 +910,7 @@ static void test_a_limit_of_nothing(void **state)
 	end_all();
 }
 
-/* Who has a limit of the batch and one of the day keeps to both. */
+/* A tenant with a limit of the batch and one of the day keeps to both. */
 static void test_two_limits(void **state)
 {
 	(void)state;

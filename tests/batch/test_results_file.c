@@ -234,7 +234,7 @@ static void test_a_torn_line(void **state)
 	assert_warned("/r: an unfinished line at its end, of 9 bytes, was taken away");
 }
 
-/* What a file system leaves where the power failed: NULs, and later bytes behind them. */
+/* A file system leaves this where the power failed: NULs, and later bytes behind them. */
 static void test_nuls(void **state)
 {
 	static const char *const table[] = {"", "{\"custom_id\":\"b\",\"ten"};

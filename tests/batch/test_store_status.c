@@ -106,7 +106,7 @@ static void test_batches(void **state)
 	assert_int_equal(json_array_size(json_object_get(test.status, "batches")), 1);
 }
 
-/* Who works on a batch, and whose key was refused. */
+/* The nodes that work on a batch, and the keys that were refused. */
 static void test_nodes_and_breakers(void **state)
 {
 	const json_t *batch, *node, *breaker;

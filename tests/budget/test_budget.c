@@ -852,7 +852,7 @@ static void test_worked_example(void **state)
 	budget_free(root);
 }
 
-/* What an earlier attempt at the work was billed is spent here as it was there: of the limits on
+/* The bills of an earlier attempt at the work are spent here as it was there: of the limits on
  * money and on calls, and of the parent's, too, as far as it is more than was granted. */
 static void test_what_was_had_before(void **state)
 {

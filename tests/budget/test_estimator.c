@@ -97,7 +97,7 @@ static void test_bad_bills(void **state)
 	assert_int_equal(estimator_output(&estimator, 100), INT64_MAX);
 }
 
-/* What one model was billed does not make another one that shares its estimator cheaper, only
+/* The bills of one model do not make another one that shares its estimator cheaper, only
  * dearer.
  */
 static void test_mixed(void **state)
@@ -127,7 +127,7 @@ static void test_output(void **state)
 	assert_int_equal(estimator_output(&estimator, 1000), 1501);
 }
 
-/* What replies take is what the most of the last eight took, each use by itself. */
+/* The use of replies is what the most of the last eight took, each use by itself. */
 static void test_expected(void **state)
 {
 	struct estimator estimator = {0};

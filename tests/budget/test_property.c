@@ -929,7 +929,7 @@ static void close_world(struct world *world)
 }
 
 /*
- * What the accounts were saved as outlives the process; nobody hears how the calls under way ended.
+ * The saved accounts outlive the process; nobody hears how the calls under way ended.
  * That they were billed is known to the provider alone, and an honest one billed no more than
  * counts as spent from now on.
  */

@@ -180,7 +180,7 @@ class End(client.ServeTest):
         self.assertEqual(process.wait(patience.hung()), 0)
 
     def test_all_signals(self):
-        """Nobody is at work: each ends it at once."""
+        """Without work, each ends it at once."""
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             with self.subTest(number):
                 process = self.listen()

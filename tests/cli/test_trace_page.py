@@ -26,7 +26,7 @@ SMALL = [
 
 
 class Parsed(html.parser.HTMLParser):
-    """What a browser would make of the bytes, without one."""
+    """The page as a browser would read it, without one."""
 
     def __init__(self, text):
         super().__init__()

@@ -217,7 +217,7 @@ static void test_room_for_a_reply_that_was_cut(void **state)
 	}
 }
 
-/* What is kept for a forced answer is no more than that takes, once it is known: what code asks for
+/* The reserve for a forced answer is no more than that takes, once it is known: what code asks for
  * can have the rest. */
 static void test_what_is_kept_is_adjusted(void **state)
 {

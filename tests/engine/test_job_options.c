@@ -1,4 +1,4 @@
-/* What options a job is refused for, with words that say what to do; and what a broken caller does
+/* Options that a job is refused for, with words that say what to do; and what a broken caller does
  * to an engine: nothing. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -230,7 +230,7 @@ static void test_cancelled_after_a_cut(void **state)
 	drop_curtain(&performance);
 }
 
-/* What is long was counted before it is asked, of which nobody else had done it. */
+/* A long text was counted before it is asked, of which nobody else had done it. */
 static const char *counted(const struct llm_request *request)
 {
 	for (size_t i = 0; i < request->message_count; i++) {
@@ -332,7 +332,7 @@ static void test_race(void **state)
 	drop_curtain(&performance);
 }
 
-/* What fails is told by the names of base/errors.def, and the first of it is the plan's failure,
+/* Failures are told by the names of base/errors.def, and the first of it is the plan's failure,
  * unless the plan takes errors for results. */
 static void test_failures(void **state)
 {

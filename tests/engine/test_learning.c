@@ -1,4 +1,4 @@
-/* What is learned from calls, of what was kept of a budget, and from which calls nothing is. */
+/* A budget's calls teach estimates; of some calls nothing is learned. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -72,7 +72,7 @@ static bool forgets(int attempts, bool is_estimated, int64_t lowered)
 	return forgotten;
 }
 
-/* What a model counts a conversation as is known from what it reported of one attempt only, and not
+/* A model's count of a conversation is known from what it reported of one attempt only, and not
  * from the sum of the two where a reply was cut and asked for again. */
 static void test_history(void **state)
 {
@@ -130,7 +130,7 @@ static void test_bounds(void **state)
 	assert_string_equal(source(2, false), "final");
 }
 
-/* What was had before, in however many attempts, was learned from then. */
+/* A call that was had before, in however many attempts, was learned from then. */
 static void test_what_was_had_before(void **state)
 {
 	static const struct {

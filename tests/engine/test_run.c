@@ -92,7 +92,7 @@ static void test_a_missing_module(void **state)
 	fake_missing = NULL;
 }
 
-/* What the sweeps go over: looks at an input, sub-runs side by side and one at a time, calls that
+/* The sweeps go over this: looks at an input, sub-runs side by side and one at a time, calls that
  * wait for others. */
 static const struct sweep {
 	const char *(*model)(const struct llm_request *);
@@ -268,7 +268,7 @@ static const char *calling_late(const struct llm_request *request)
 	return request->kind == LLM_TURN ? "```repl\nlate\n```" : "forced words";
 }
 
-/* What is kept for the forced answer is for that alone: code that calls while it is asked for has
+/* The reserve for the forced answer is for that alone: code that calls while it is asked for has
  * its worker killed, and no model is asked. */
 static void test_a_call_that_comes_too_late(void **state)
 {

@@ -56,8 +56,8 @@ finally:
 )
 
 GROUP.add("memory_made_read_only", "held died", f"""
-# What cannot be written is not counted as data, though it is there: the addresses bound it, or
-# whoever looks on.
+# Memory that cannot be written is not counted as data, though it is there: the addresses bound it,
+# or whoever looks on.
 pieces, error = [], None
 try:
     for taken in range(0, 64 << 30, 1 << 23):

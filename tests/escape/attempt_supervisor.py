@@ -4,7 +4,7 @@ from attempts import Group
 
 GROUP = Group("supervisor", "--block-timeout", "4s", "--max-depth", "2", "--worker-memory", "256M")
 
-# What is not a frame, or not JSON as it is read here.
+# Bytes that are no frame, or not JSON as it is read here.
 
 GROUP.each(
     "violation",
@@ -33,7 +33,7 @@ GROUP.each(
     length_of_the_wrong_end="body = json.dumps(query(1, 'q')).encode()\nwrite_all(struct.pack('<I', len(body)) + body)\ntime.sleep(3600)",
 )
 
-# What no worker says, or not now, or not so.
+# Messages that no worker sends, or not now, or not so.
 
 GROUP.each(
     "violation",
@@ -195,7 +195,7 @@ time.sleep(3600)
 """)
 GROUP.add("after_done_twice_in_one_breath", "violation held", "check(not hasattr(sys, 'same_worker'), 'it lived on')")
 
-# What a call may ask for.
+# Calls, and what they may ask for.
 
 GROUP.add("model_by_path", "LLMError BudgetExceeded returned", "llm_query('quick', model='../../etc/passwd')")
 GROUP.add("model_with_line_breaks", "LLMError BudgetExceeded returned", "llm_query('quick', model='m\\r\\nX-Evil: 1')")

@@ -90,7 +90,7 @@ def run_as_user(command):
 
 
 def as_user():
-    """What it names is started by `env`: setpriv itself can still reach what the user cannot."""
+    """The program that it names is started by `env`: setpriv itself can still reach what the user cannot."""
     if os.getuid() != 0:
         return []
     if not shutil.which("setpriv"):
@@ -137,7 +137,7 @@ class Stage:
     def close(self):
         self.stack.close()
 
-    # What is there
+    # The surroundings
 
     def install(self):
         os.chmod(self.dir, 0o755)
@@ -320,10 +320,10 @@ class Stage:
             count += 1
         return count
 
-    # What an escape would have left
+    # Traces that an escape would have left
 
     def traces(self):
-        """What has changed outside that no worker should be able to change."""
+        """Changes outside that no worker should be able to make."""
         found = []
         for listener in self.listeners:
             with contextlib.suppress(BlockingIOError):
@@ -399,7 +399,7 @@ def script_of(group, facts):
 
 
 def sub_runs(tools):
-    """What the sub-runs of attempt_others.py do."""
+    """The sub-runs of attempt_others.py."""
     search = tools + """
 own, other = ("one", "two") if "one" in context else ("two", "one")
 found, _ = search(*[f"[s]ibling-{name}-{FACTS['salt']}" for name in (own, other)])

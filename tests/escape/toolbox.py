@@ -1,4 +1,4 @@
-"""What an attempt has at hand inside the worker. Runs there, at the head of every block.
+"""Tools that an attempt has at hand inside the worker. Runs there, at the head of every block.
 
 It is the text of a variable, so it can use nothing but the standard library and `facts`: JSON of
 system call numbers, of baits and of what is to be searched for.

@@ -16,7 +16,7 @@ struct rlmd_engine;
 extern const char *(*fake_model)(const struct llm_request *);
 extern enum rlmd_error_kind fake_failure; /* RLMD_ERROR_OVERLOADED, unless the test says other */
 
-/* What a call reports to have used, in how many attempts; NULL: 10 tokens and 5. And as it says it:
+/* The use that a call reports, in how many attempts; NULL: 10 tokens and 5. And as it says it:
  * 0 attempts, so that runs learn nothing for their conversations. */
 extern struct llm_usage (*fake_usage)(const struct llm_request *);
 extern int fake_attempts;
@@ -25,7 +25,7 @@ extern int fake_attempts;
  * by none. */
 extern int64_t fake_lowered;
 
-/* What a first attempt at each call was billed before it broke off, and how many calls may be made
+/* The bill of a first attempt at each call before it broke off, and how many calls may be made
  * again then: the others fail; no tokens: none breaks off. */
 extern struct llm_usage fake_broken;
 extern size_t fake_again;

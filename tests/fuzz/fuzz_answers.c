@@ -1,5 +1,5 @@
 /*
- * What the program that lists files may say once it is a stranger's: packets, each behind a byte,
+ * Answers of the program that lists files, once it is a stranger's: packets, each behind a byte,
  * the number of its descriptors, and two, its size.
  */
 #include <assert.h>

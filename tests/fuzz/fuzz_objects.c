@@ -1,5 +1,5 @@
 /*
- * What libgit2 makes of a stranger's repository, as the program that lists files reads it: the
+ * A stranger's repository as libgit2 sees it, as the program that lists files reads it: the
  * first byte says whether the rest is a tree, a commit, a loose object, a pack (its index behind
  * it, from the place that two bytes tell) or the index of a work tree.
  *

@@ -1,5 +1,5 @@
 /*
- * What a repository says of itself: its ignore rules, its attributes and its configuration. The
+ * The rules of a repository: its ignore rules, its attributes and its configuration. The
  * first line is a path to ask for.
  */
 #include <stdint.h>

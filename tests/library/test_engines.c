@@ -225,7 +225,7 @@ static void test_any_order(void **state)
 			rlmd_job_free(last);
 		}
 	}
-	/* What was killed is collected by the loop. */
+	/* A process that was killed is collected by the loop. */
 	while (children_alive() > children)
 		event_base_loop(rlmd_engine_base(hosted.engine), EVLOOP_NONBLOCK);
 	start(&hosted, 1, NULL);

@@ -493,8 +493,8 @@ static void test_damaged(void **state)
 	assert_int_equal(usage().journaled_cost, usage().cost);
 }
 
-/* What ended an attempt is asked for again by the next one; what only failed, and was told to code,
- * is not. */
+/* A call that ended an attempt is asked for again by the next one; what only failed, and was told
+ * to code, is not. */
 static void test_after_a_failure(void **state)
 {
 	(void)state;
@@ -516,8 +516,8 @@ static const char in_parts[] = "```python\n"
 			       "result = str(len(llm_query('at length')))\n"
 			       "```";
 
-/* What a small budget has cut is asked for once more, and so it is where the attempt that has had
- * the first part was ended then. */
+/* An answer that a small budget has cut is asked for once more, and so it is where the attempt that
+ * has had the first part was ended then. */
 static void test_a_reply_that_was_cut(void **state)
 {
 	char *words;
@@ -542,7 +542,8 @@ static void test_a_reply_that_was_cut(void **state)
 
 static const char racing[] = "```python\nresult = race_query(['quick', 'never'])\n```";
 
-/* What was not wanted any more is not asked again while it is not, and its bill counts once. */
+/* A call that was not wanted any more is not asked again while it is not, and its bill counts once.
+ */
 static void test_a_race(void **state)
 {
 	struct rlmd_usage first, second;

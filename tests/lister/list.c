@@ -1,5 +1,5 @@
 /*
- * What is listed of a directory: for each path a line of "kind path", which ends in NUL. Before the
+ * The listing of a directory: for each path a line of "kind path", which ends in NUL. Before the
  * directory: -s for submodules too, -t for what is in the index alone, -iSPEC to include, -xSPEC to
  * exclude, -fNAME for a list.
  */

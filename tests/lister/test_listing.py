@@ -1,4 +1,4 @@
-"""What is listed of a directory, beside git's own listing of it: real repositories, with every
+"""The listing of a directory beside git's own listing of it: real repositories, with every
 awkward case that git knows, and trees with ignore rules by chance."""
 
 import os
@@ -113,7 +113,7 @@ class AsGit(ListingTest):
         self.assertEqual(self.assert_as_git(), [b".gitignore", b"a", b"c", b"kept", b"kept2", b"x.c"])
 
     def test_tracked(self):
-        """What is in the index is listed though it be ignored, also in a directory that is; what is gone is not."""
+        """Files of the index are listed though they be ignored; those that are gone are not."""
         self.init()
         for name in ("gone", "out/tracked", "out/deep/er/tracked", "tracked.o", "stays"):
             self.write(name)
@@ -393,7 +393,7 @@ class Marks(ListingTest):
 
 class Trust(ListingTest):
     def test_own_configuration_is_not_followed(self):
-        """What the repository's configuration names is neither read nor run, and is told."""
+        """Files that the repository's configuration names are neither read nor run, and told."""
         self.init()
         self.write("a")
         self.write("b")

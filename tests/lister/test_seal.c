@@ -1,4 +1,4 @@
-/* What is left to the program that lists files behind its seal: what a stranger's object could make
+/* The powers of the program that lists files behind its seal: what a stranger's object could make
  * it do, tried from inside. */
 #include "lister/seal.h"
 

@@ -13,7 +13,7 @@
 #include "llm/adapter.h"
 #include "llm/stream.h"
 
-/* What became of an answer. */
+/* The end of an answer. */
 struct outcome {
 	bool ok;
 	struct rlmd_error error;

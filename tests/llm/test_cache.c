@@ -129,7 +129,7 @@ static void test_found_again(void **state)
 	cache_free(other);
 }
 
-/* What identifies a request does, and nothing else. */
+/* The parts that identify a request do, and nothing else. */
 static void test_places(void **state)
 {
 	struct cache_place plain = place_of(NULL, 0), same;
@@ -207,7 +207,7 @@ static void test_providers(void **state)
 	}
 }
 
-/* Who else may write could put answers there. */
+/* Others who may write could put answers there. */
 static void test_what_others_may_write(void **state)
 {
 	static const mode_t others[] = {S_IWGRP, S_IWOTH};
@@ -364,8 +364,8 @@ static void note(void *owner, struct rlmd_text piece)
 	evbuffer_add(owner, piece.bytes, piece.size);
 }
 
-/* What is written without a tree is what the tree says, to the byte, but for keys; and it is read
- * without one. The second key is cut by the end of the first piece. */
+/* Text that is written without a tree is what the tree says, to the byte, but for keys; and it is
+ * read without one. The second key is cut by the end of the first piece. */
 static void test_written_as_it_is(void **state)
 {
 	static char text[200000], key[] = "the-key-itself";

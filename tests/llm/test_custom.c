@@ -29,7 +29,7 @@ static struct rlmd_provider *provider;
 static struct llm *llm;
 static char prices[64];
 
-/* What the host was asked, and does. */
+/* The host, what it was asked, and how it answers. */
 static struct {
 	size_t asked, cancelled;
 	uint64_t ids[ASKED_MAX], cancelled_id;
@@ -326,7 +326,7 @@ static void test_fields(void **state)
 	assert_int_equal(outcome.cost, 77);
 }
 
-/* What nobody counted, or can have been, is estimated. */
+/* Tokens that nobody counted, or can have been, are estimated. */
 static void test_no_usage(void **state)
 {
 	static const int64_t counts[] = {0, -1, INT64_MAX, INT64_MIN};

@@ -1,4 +1,4 @@
-/* What providers' errors mean: their real bodies, and the traps among them. */
+/* The meaning of providers' errors: their real bodies, and the traps among them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -633,7 +633,7 @@ static void hostile_bodies(void **state)
 	assert_int_equal(failure.kind, RLMD_ERROR_OVERLOADED);
 }
 
-/* What is worth waiting for minutes, and what it is; the same words of what never passes are not.
+/* Failures worth minutes of waiting; the same words of what never passes are not.
  */
 static void busy_servers(void **state)
 {

@@ -96,7 +96,7 @@ static void test_where_it_stands(void **state)
 	event_base_free(base);
 }
 
-/* What is sent waits for what has to be kept first. */
+/* A request waits for what has to be kept first. */
 static void test_waiting(void **state)
 {
 	struct event_base *base = loop_new();

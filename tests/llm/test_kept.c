@@ -20,7 +20,7 @@
 
 enum { ENTRIES_MAX = 8, COST = 1000 };
 
-/* What the host of a journal has. */
+/* The host of a journal. */
 static struct {
 	char *bytes; /* owned */
 	size_t size;
@@ -132,7 +132,7 @@ static struct kept_lookup *ask(struct kept *kept)
 	return kept_look(kept, provider, &request, "somebody");
 }
 
-/* What came of a request: whether the journal is yet to have it. */
+/* The outcome of a request: whether the journal is yet to have it. */
 static bool keep_outcome(struct kept_lookup *lookup, const struct llm_response *response,
 			 const struct rlmd_error *err)
 {
@@ -262,8 +262,8 @@ static void assert_bill(struct kept_lookup *lookup, int64_t calls)
 	assert_int_equal(kept_bill(lookup).calls, 0); /* once */
 }
 
-/* What ended an attempt is asked for again, and its bill counts; but not what was too long for its
- * model, which was said in fewer words then. */
+/* A call that ended an attempt is asked for again, and its bill counts; but not what was too long
+ * for its model, which was said in fewer words then. */
 static void test_what_a_journal_leads_to(void **state)
 {
 	struct llm_response none = answer_of("");
@@ -289,7 +289,7 @@ static void test_what_a_journal_leads_to(void **state)
 	close_kept(&kept);
 }
 
-/* What did not decide was an answer like others: it was told to code. */
+/* A failure that did not decide was an answer like others: it was told to code. */
 static void test_a_failure_that_code_was_told(void **state)
 {
 	struct llm_response none = answer_of("");

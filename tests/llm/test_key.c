@@ -77,7 +77,7 @@ static void test_unsafe_file(void **state)
 	assert_int_equal(err.kind, RLMD_ERROR_AUTH);
 }
 
-/* What could break out of a header, or is no key at all, is refused; and not shown. */
+/* A key that could break out of a header, or is no key at all, is refused; and not shown. */
 static void test_bad_content(void **state)
 {
 	static const struct {

@@ -385,8 +385,8 @@ static void test_quirk(void **state)
 	free_llm(llm);
 }
 
-/* What the model can give is asked for instead, and of the next call at once: the engine asks for
- * it.
+/* The most that the model can give is asked for instead, and of the next call at once: the engine
+ * asks for it.
  */
 static void test_less_output(void **state)
 {
@@ -525,7 +525,7 @@ static void test_cut_stream(void **state)
 	free(cut);
 }
 
-/* What may_retry was told, and what it says. */
+/* The arguments of may_retry, and its answer. */
 static struct {
 	bool answer;
 	size_t asked;
@@ -701,8 +701,8 @@ static void test_missing_usage_and_price(void **state)
 	"\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":" input                         \
 	",\"completion_tokens\":" output "}}"
 
-/* What nobody can believe is estimated, marked, paid for at the model's price, and told once; so is
- * a zero, which is what servers that don't count say, but without a word. */
+/* A count that nobody can believe is estimated, marked, paid for at the model's price, and told
+ * once; so is a zero, which is what servers that don't count say, but without a word. */
 static void test_absurd_usage(void **state)
 {
 	static const struct {
@@ -968,7 +968,7 @@ static void on_piece(void *owner, struct rlmd_text more)
 	taken.turned = false;
 }
 
-/* What a whole answer of megabytes says is taken in parts, between which others have their turn;
+/* A whole answer of megabytes is taken in parts, between which others have their turn;
  * nobody counted its tokens. */
 static void test_large_whole(void **state)
 {
@@ -1206,7 +1206,7 @@ static void assert_refused(const struct rlmd_provider_options *config, enum rlmd
 		fail_msg("%s", err.text);
 }
 
-/* What cannot work is said before anything is started, and how to mend it. */
+/* A setting that cannot work is told before anything is started, and how to mend it. */
 static void test_bad_configuration(void **state)
 {
 	struct rlmd_provider_options config = config_of("opnai");

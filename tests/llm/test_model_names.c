@@ -152,7 +152,7 @@ static void test_gateway(void **state)
 	assert_int_equal(names.count, 2);
 }
 
-/* What a provider without a key cannot be asked for is an error; of a gateway it may be a model. */
+/* A model of a provider without a key is an error; of a gateway it may be a model. */
 static void test_without_key(void **state)
 {
 	(void)state;

@@ -526,7 +526,8 @@ static void parts_of_usage_are_bounded(void **state)
 	outcome_free(&outcome);
 }
 
-/* What is not Chat Completions is RLMD_ERROR_BAD_REPLY with a reason, and nothing worse. */
+/* An answer that is not Chat Completions is RLMD_ERROR_BAD_REPLY with a reason, and nothing worse.
+ */
 static void nonsense_is_refused(void **state)
 {
 	static const char *const bodies[] = {

@@ -1,4 +1,4 @@
-/* What tokens cost: LiteLLM's tables read exactly, models found or not, sums to the last unit. */
+/* The cost of tokens: LiteLLM's tables read exactly, models found or not, sums to the last unit. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -380,7 +380,8 @@ static void large_tables(void **state)
 	free(json);
 }
 
-/* What is shipped holds together: default models priced, output dearer than input, caches sane. */
+/* The shipped prices hold together: default models priced, output dearer than input, caches sane.
+ */
 static void the_shipped_table(void **state)
 {
 	static const char *const models[][2] = {

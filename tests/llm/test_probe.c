@@ -18,7 +18,7 @@ enum { TIME_MS = 100000 };
 static struct event_base *base;
 static struct server *server;
 
-/* What came of one. */
+/* The outcome of one. */
 static struct {
 	struct rlmd_probe *probe;
 	size_t results;
@@ -119,7 +119,7 @@ static void test_nobody_listens(void **state)
 	assert_int_equal(got.error.kind, RLMD_ERROR_NETWORK);
 }
 
-/* What cannot be asked is a result too, and comes from the loop. */
+/* A probe that cannot be asked is a result, too, and comes from the loop. */
 static void test_nothing_to_ask(void **state)
 {
 	struct rlmd_provider_options config = {.kind = "replay"};

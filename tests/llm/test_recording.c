@@ -197,7 +197,7 @@ static void test_spoilt(void **state)
 	}
 }
 
-/* What cannot be kept is told all the same. */
+/* An answer that cannot be kept is told all the same. */
 static void test_nowhere_to_keep(void **state)
 {
 	auto_free char *nowhere = xasprintf("%s/absent", directory);

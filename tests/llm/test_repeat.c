@@ -91,7 +91,7 @@ static void what_may_be_meant(void **state)
 	for (int i = 0; i < 100; i++)
 		evbuffer_add_printf(out, "rows.append([0, 0, 0])\n");
 	assert_int_equal(reply_period(text_in(out)), 0);
-	/* What was repeated, and then went on. */
+	/* Texts with a part that is repeated, and then go on. */
 	for (int i = 0; i < 1000; i++)
 		evbuffer_add_printf(out, "again and ");
 	evbuffer_add_printf(out, "so on, until it was done.");

@@ -381,7 +381,7 @@ static void check_recording(const char *path)
 	free(bytes);
 }
 
-/* What was recorded over HTTP is replayed without it, the same to the last unit; equal requests
+/* A recording made over HTTP is replayed without it, the same to the last unit; equal requests
  * in their order; errors too. No key is in it, and nobody else may read it. */
 static void test_record_and_replay(void **state)
 {

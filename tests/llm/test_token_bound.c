@@ -57,7 +57,7 @@ static void a_bound_of_real_texts(void **state)
 	}
 }
 
-/* What long tokens are made of is no more than they are. */
+/* The parts of long tokens are no more than they are. */
 static void runs(void **state)
 {
 	static const struct {

@@ -127,7 +127,7 @@ static void test_rewind(void **state)
 	body_free(body);
 }
 
-/* What is short is whole at once. */
+/* A short body is whole at once. */
 static void test_short(void **state)
 {
 	struct body *body = body_new();

@@ -59,7 +59,7 @@ static void test_backoff(void **state)
 	assert_int_equal(s->at, 1100);
 }
 
-/* What no wait makes better is tried again at once, and no more often than all else. */
+/* A call that no wait makes better is tried again at once, and no more often than all else. */
 static void test_at_once(void **state)
 {
 	struct setting *s = *state;
@@ -255,8 +255,8 @@ static void test_busy_until_the_end(void **state)
 	assert_false(fails(s, RLMD_ERROR_OVERLOADED, 503, DEADLINE - 20000, 0));
 }
 
-/* Who says "at once" for ever is believed twenty times, and asked once a second then; or halfway to
- * the call's end, where that is nearer. */
+/* A server that says "at once" for ever is believed twenty times, and asked once a second then; or
+ * halfway to the call's end, where that is nearer. */
 static void test_busy_without_a_pause(void **state)
 {
 	struct setting *s = *state;

@@ -263,7 +263,7 @@ static void test_keep_alive(void **state)
 	assert_int_equal(server->connections, 1);
 }
 
-/* What a burst opened is kept for the next one, over a lull. */
+/* Connections that a burst opened are kept for the next one, over a lull. */
 static void test_keep_alive_of_a_burst(void **state)
 {
 	enum { BURST = 20 };
@@ -351,7 +351,7 @@ static void test_closed_while_idle(void **state)
 	asked_done(&second);
 }
 
-/* What comes on a kept connection while nobody asks is no answer to whoever asks next. */
+/* Bytes on a kept connection while nobody asks are no answer to the next request. */
 static void test_unasked_answer(void **state)
 {
 	struct asked first = {0}, second = {0}, third = {0};
@@ -385,7 +385,7 @@ static void test_unasked_answer(void **state)
 	asked_done(&third);
 }
 
-/* What is no HTTP is an answer all the same: whoever gave it may have worked. */
+/* Bytes that are no HTTP are an answer all the same: the server may have worked. */
 static void test_no_http(void **state)
 {
 	struct asked asked = {0};
@@ -400,7 +400,7 @@ static void test_no_http(void **state)
 	asked_done(&asked);
 }
 
-/* Nobody listens: the text names the host and the reason, and asks the right question. */
+/* Where nobody listens, the text names the host and the reason, and asks the right question. */
 /* Nothing is said on it before the first request, whose connection it is. */
 static void test_connected_ahead(void **state)
 {

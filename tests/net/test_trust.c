@@ -248,8 +248,9 @@ static void test_unreadable(void **state)
 	}
 }
 
-/* What was read is believed (for a day, by libcurl's clock): until then no connection needs the
- * file, also where there is a directory. What could not be read is looked at again. */
+/* Certificates that were read are believed (for a day, by libcurl's clock): until then no
+ * connection needs the file, also where there is a directory. What could not be read is looked at
+ * again. */
 static void test_read_once(void **state)
 {
 	CURLM *multi;

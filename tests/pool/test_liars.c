@@ -610,7 +610,7 @@ static void test_lie(void **state)
 	stage_init(&stage);
 	actor_start(&witness, &stage, honest, NULL);
 	actor_await(&witness, WORKER_READY, 1);
-	/* Who is to lie in a block gets all the time that a busy machine needs to come so far. */
+	/* A liar in a block gets all the time that a busy machine needs to come so far. */
 	fake_clock_speed(lie->kind == RLMD_ERROR_WORKER ? 1 : lie->speed);
 	said = lie->said;
 	actor_start(&liar, &stage, lie->script, NULL);

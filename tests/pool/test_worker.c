@@ -878,7 +878,8 @@ static void exec_again(evutil_socket_t fd, short what, void *arg)
 	actor_exec(&actor);
 }
 
-/* Who only waits between blocks may do so for ever, also after a block that used all of its time.
+/* A worker that only waits between blocks may do so for ever, also after a block that used all of
+ * its time.
  */
 static void test_waiting_between_blocks(void **state)
 {

@@ -1,4 +1,4 @@
-/* What a run tells its model: with values in their places, and no more than is wanted. */
+/* The words of a run to its model: with values in their places, and no more than is wanted. */
 #include "prompt/brief.h"
 
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* What is left of conversations that outgrow their window. */
+/* The rest of conversations that outgrow their window. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -139,7 +139,7 @@ static void test_summary(void **state)
 	end(&fixture);
 }
 
-/* What goes is as little as makes the rest fit, and the summary ends where the rest begins. */
+/* As little goes as makes the rest fit, and the summary ends where the rest begins. */
 static void test_no_more_than_needed(void **state)
 {
 	enum { WINDOW = 20000, TURN = 2400 };
@@ -261,7 +261,7 @@ static void test_clip(void **state)
 	history_done(&history);
 }
 
-/* What the model counts corrects the estimate; what nobody can count does not. */
+/* The model's count corrects the estimate; an impossible one does not. */
 static void test_learn(void **state)
 {
 	static const struct {
@@ -306,7 +306,7 @@ static void test_odd_bytes(void **state)
 	history_done(&history);
 }
 
-/* What a message is made of is counted when it is said, and is what its text is made of, also where
+/* The parts of a message are counted when it is said, and is what its text is made of, also where
  * turns were taken out and responses cut; of one that tells a time, the text without it. */
 static void test_counted_once(void **state)
 {

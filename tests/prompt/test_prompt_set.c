@@ -56,7 +56,7 @@ static void test_shipped(void **state)
 	(void)state;
 	assert_string_equal(set->name, "small");
 	assert_ptr_equal(set, prompt_set_for("m", 1000));
-	/* What a profile lacks is the default's. */
+	/* Parts that a profile lacks are the default's. */
 	assert_ptr_equal(prompt_set_text(set, "query").bytes,
 			 prompt_set_text(prompt_set_open("default", &err), "query").bytes);
 	prompt_set_free(set); /* nobody's to free */
@@ -66,7 +66,7 @@ static void test_shipped(void **state)
 	assert_non_null(strstr(err.text, "there are: default, small"));
 }
 
-/* What a directory with one file of that content makes; the error is in `err`. */
+/* A set of a directory with one file of that content; the error is in `err`. */
 static const struct prompt_set *open_with(const char *file, struct rlmd_text content,
 					  struct rlmd_error *err)
 {

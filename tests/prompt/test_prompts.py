@@ -1,4 +1,4 @@
-"""What the prompts in share/prompts/ must say: ENG-19, ENG-21 to ENG-28."""
+"""The prompts in share/prompts/ must say this: ENG-19, ENG-21 to ENG-28."""
 import ast
 import os
 import re
@@ -145,7 +145,7 @@ class Prompts(unittest.TestCase):
         self.assertEqual(session["late"], ["0 late"])
 
     def test_examples_are_python(self):
-        """What the examples show would run."""
+        """The examples' code would run."""
         for prompts in (PROMPTS, SMALL):
             for code in re.findall(r"^```python\n(.*?)^```$", prompts["root"], re.M | re.S):
                 ast.parse(code)
@@ -157,7 +157,7 @@ class Prompts(unittest.TestCase):
         self.assertLess(len(SMALL["root"]), 2300)
 
     def test_inputs_are_in_memory(self):
-        """What models try most, and what does not go: files, packages, an input typed out."""
+        """Code that models try most, and that does not go: files, packages, an input typed out."""
         for text in (flat("root"), " ".join(SMALL["root"].split())):
             self.assertRegex(text, "no files")
             self.assertRegex(text, "nothing can be installed")

@@ -164,7 +164,7 @@ static char *quote_text(const struct wanted *quote)
 
 enum kind { MOVED, EDITED, REPEATED, ABSENT, KINDS };
 
-/* What became of the file since it was quoted. */
+/* The file as it became since it was quoted. */
 static void change(enum kind kind, struct script *script, struct wanted *quote, size_t at)
 {
 	switch (kind) {
@@ -306,7 +306,8 @@ static void test_files(void **state)
 	code_done(&code);
 }
 
-/* What stands everywhere cannot be looked for without end: what comes too late has no place. */
+/* A quote that stands everywhere is not looked for without end: what comes too late has no place.
+ */
 static void test_too_much(void **state)
 {
 	struct finding finding = {.path = xstrdup("a.c"), .quote = xstrdup("b")};

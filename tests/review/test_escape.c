@@ -125,7 +125,7 @@ static char *as_seen(const char *markdown)
 	return text_drain(out, NULL);
 }
 
-/* What GitHub, GitLab and their kin make links of, without any markup. */
+/* Words that GitHub, GitLab and their kin make links of, without any markup. */
 static const char *const links[] = {
 	"www\\.",
 	"[a-z]+:/",

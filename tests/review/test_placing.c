@@ -43,7 +43,7 @@ static void place(enum finding_place ret[static COUNT], size_t left)
 	code_done(&code);
 }
 
-/* Whoever has the answer written could else fill it, so that no error is looked for. */
+/* The writer of the answer could else fill it, so that no error is looked for. */
 static void test_the_worst_first(void **state)
 {
 	enum finding_place places[COUNT];

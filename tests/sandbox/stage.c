@@ -226,7 +226,7 @@ void stage_enter_mode(const char *name)
 	stage_make_directory(NULL);
 	why = try_mode();
 	stage_remove_directory(NULL);
-	/* What needs nothing of the machine cannot be skipped. */
+	/* A test that needs nothing of the machine cannot be skipped. */
 	if (why && strcmp(stage_mode->mode, "plain"))
 		skip_all(why);
 	free(why);

@@ -408,7 +408,7 @@ static void the_policy_can_be_read(void **state)
 			assert_string_equal(json_string_value(json_array_get(conditions, k)),
 					    rules[i].conditions[k]);
 		assert_int_equal(json_array_size(conditions), k);
-		/* What is allowed under a condition says so, and nothing else has any. */
+		/* Calls that are allowed under a condition say so, and nothing else has any. */
 		assert_true(!k || !strcmp(answer, "allow"));
 	}
 }

@@ -80,7 +80,8 @@ static void no_capability_is_left(void **state)
 	expect_status(process_pid(cast.process), "CapAmb", "0000000000000000");
 	expect_status(process_pid(cast.process), "NoNewPrivs", "1");
 	expect_status(process_pid(cast.process), "Seccomp", "2");
-	/* Nobody may not empty the bounding set; what is in it cannot be had without an exec. */
+	/* The user nobody may not empty the bounding set; what is in it cannot be had without an
+	 * exec. */
 	if (stage_mode->who != AS_NOBODY || stage_has(*state, "user_namespace"))
 		expect_status(process_pid(cast.process), "CapBnd", "0000000000000000");
 	end(&cast);

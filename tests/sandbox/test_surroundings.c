@@ -84,7 +84,7 @@ static const char *few_descriptors(void)
 
 static const char *none_of_the_first(void)
 {
-	/* What the tests print would go into whatever is opened next. */
+	/* The tests' output would go into whatever is opened next. */
 	close(STDIN_FILENO);
 	close(STDOUT_FILENO);
 	close(STDERR_FILENO);

@@ -1,6 +1,6 @@
 /*
- * What claims to be a template and does not speak as one, or says that it failed: whoever asked
- * hears what was wrong, at the start and later.
+ * A program that claims to be a template and does not speak as one, or says that it failed: whoever
+ * asked hears what was wrong, at the start and later.
  */
 #include "sandbox/template.h"
 

@@ -103,7 +103,7 @@ class Browser:
         return answer["result"].get("value")
 
     def complaints(self):
-        """What the page had to say against itself, and the requests that it made."""
+        """Complaints of the page against itself, and the requests that it made."""
         texts = []
         for event in self.events:
             method, params = event.get("method"), event.get("params", {})

@@ -47,7 +47,7 @@ def block(*lines):
 
 
 class Outcome:
-    """What one run of the program left: its status and both streams."""
+    """The remains of one run of the program: its status and both streams."""
 
     def __init__(self, process, out, err):
         self.status = process.returncode

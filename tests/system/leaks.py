@@ -80,7 +80,7 @@ def descriptors():
 
 
 def shared_memory():
-    """What this user has in /dev/shm, but for what a test beside this one may put there."""
+    """Files of this user in /dev/shm, but for what a test beside this one may put there."""
     others = re.compile(rf"rlmd-test-(?!{os.getpid()}$)|PostgreSQL\.")
     try:
         with os.scandir("/dev/shm") as entries:

@@ -127,7 +127,7 @@ ERRORS = {
 
 
 def count_tokens(text: str) -> int:
-    """What this model counts for a text: any fixed rule will do."""
+    """The tokens of a text to this model: any fixed rule will do."""
     return (len(text) + 3) // 4
 
 
@@ -192,7 +192,7 @@ class Reply:
 
 
 class Request:
-    """What a client asked, and what became of it."""
+    """A client's request, and what became of it."""
 
     def __init__(self, path: str, headers: Dict[str, str], body: bytes):
         self.time = time.monotonic()
@@ -254,7 +254,7 @@ class Request:
 
     @property
     def first_turn(self) -> str:
-        """What the first turn told."""
+        """The prompt of the first turn."""
         return self.text(1 + len(self.demonstration))
 
     @property
@@ -637,7 +637,7 @@ class ModelServer:
         self.lock = threading.Lock()
         self.changed = threading.Condition(self.lock)
 
-    # What the model says
+    # The model's words
 
     def script(self, match: Match = None,
                reply: Union[Reply, Callable[[Request], Reply]] = Reply(), times: int = 0):
@@ -684,7 +684,7 @@ class ModelServer:
         body = self.models if isinstance(self.models, bytes) else json.dumps(self.models).encode()
         return b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
 
-    # What was asked
+    # The requests
 
     def ended(self, request: Request):
         with self.lock:

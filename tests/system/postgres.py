@@ -20,7 +20,7 @@ import patience
 
 FOUND = sorted(glob.glob("/usr/lib/postgresql/*/bin/initdb"))
 HOW = {"smart": signal.SIGTERM, "fast": signal.SIGINT, "immediate": signal.SIGQUIT}
-# What a test's data are not worth; and no processes but those that are needed.
+# Settings for data that are worth little; and no processes but those that are needed.
 SETTINGS = {
     "listen_addresses": "", "fsync": "off", "full_page_writes": "off", "shared_buffers": "8MB",
     "max_connections": "40", "autovacuum": "off", "max_worker_processes": "0",
@@ -81,7 +81,7 @@ class PostgresServer:
         return done.stdout
 
     def ask(self, sql):
-        """What psql prints for it, without heads."""
+        """The output of psql for it, without heads."""
         return self.run("psql", "-XAtq", "-h", self.directory, "-U", "rlmd", "postgres", "-c",
                         sql).strip()
 

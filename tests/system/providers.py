@@ -63,5 +63,5 @@ class ProviderTest(SystemTest):
 
 
 def pico(dollars):
-    """What a cost in a result is in pico-dollars."""
+    """A result's cost in pico-dollars."""
     return round(dollars * 1e12)

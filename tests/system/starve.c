@@ -47,7 +47,7 @@ static long number_of(const char *name, long otherwise)
 	return value ? atol(value) : otherwise;
 }
 
-/* Who is started from here is none of this. */
+/* Programs that are started from here are not starved. */
 __attribute__((constructor)) static void begin(void)
 {
 	const char *path = getenv("STARVE_TOLD");

@@ -105,7 +105,7 @@ class DegradedTest(BatchTest):
                       metrics.read_text())
 
     def test_a_lost_store(self):
-        """What the results file shows to be forced is so in the new store, too."""
+        """An answer that the results file shows to be forced is so in the new store, too."""
         self.server = self.serve("openai").script(None, self.reply)
         self.jobs(*({"custom_id": name, "task": f"{name} it"} for name in ("plain", "forced")))
         self.assertEqual(self.command("--max-iterations=1").status, 0)
@@ -202,7 +202,7 @@ class PoisonTest(BatchTest):
 
 class EnoughTest(BatchTest):
     def test_fail_fast_and_halt(self):
-        """What has failed before does not count at the next start."""
+        """Failures of before do not count at the next start."""
         self.server = self.serve("openai").script("good", final())
         self.server.script(None, Reply(error="bad_request"))
         words = "good bad good good bad bad bad good bad good".split()
@@ -372,7 +372,7 @@ class BadInputTest(BatchTest):
                 self.assertEqual(jobs.read_bytes(), before)
 
     def test_lost_stores_cost_nothing(self):
-        """What the results file has is done, in whatever way the store was lost."""
+        """Jobs that the results file has are done, in whatever way the store was lost."""
         self.server = self.serve("openai").script(
             lambda request: "job 2" in request.last_user, Reply(error="content_filter"))
         self.server.script(None, final())

@@ -66,7 +66,7 @@ class MoneyTest(BatchTest):
         self.assertTrue(all(result["success"] for result in results.values()))
 
     def check_all_with_more(self):
-        """What waits for money is done once there is more, and nothing that was had is paid again."""
+        """Jobs that wait for money are done once there is more, and no answer is paid twice."""
         asked = len(self.server.requests)
         outcome = self.batch(self.HIGH)
         self.assertEqual(outcome.status, 0, outcome.err)
@@ -118,7 +118,7 @@ class MoneyTest(BatchTest):
         self.assertEqual(self.results()["a"]["output"], "what I have")
 
     def check_a_cap(self, jobs, cap, least):
-        """What a cap cuts is pending, and no forced answer; with a higher one it is done."""
+        """A job that a cap cuts is pending, with no forced answer; with a higher one it is done."""
         self.jobs(*({"custom_id": f"ada{i}", "task": "Do it for ada.", "context": f"text {i}"}
                     for i in range(jobs)))
         outcome = self.command(*self.prices(m=PRICES), "-j", 4, f"--max-batch-cost={cap}")
@@ -160,7 +160,7 @@ class MoneyTest(BatchTest):
         self.assertEqual(self.results()["a"]["output"], "done")
 
     def test_two_machines(self):
-        """Who works on others' jobs keeps to the limits that they said."""
+        """A node that works on others' jobs keeps to the limits that they said."""
         process = self.batch(self.LOW, begin=True)
         self.assertTrue(self.server.wait(lambda server: server.requests))
         arguments = ["work", "--store", "sqlite:results.jsonl.store", "--batch", "jobs.jsonl",

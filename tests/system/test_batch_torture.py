@@ -34,7 +34,7 @@ FAULTS = (          # what one request in so many gets in the place of an answer
 
 
 class Books:
-    """What each job has asked, and been answered."""
+    """The questions and answers of each job."""
 
     def __init__(self, seed):
         self.random = random.Random(seed)

@@ -36,7 +36,7 @@ class WatchTest(BatchTest):
                   {"custom_id": "b\x1b[2J", "task": "hold on", "tenant": "zeta"})
 
     def read_until(self, descriptor, pattern):
-        """What comes up to it."""
+        """The part that comes up to it."""
         seen, deadline = b"", time.monotonic() + patience.hung()
         while not re.search(pattern, seen):
             self.assertLess(time.monotonic(), deadline, seen)
@@ -209,7 +209,7 @@ class MetricsTest(WatchTest):
                 self.assertEqual(b"rlmd_batch" in told or b"\nok" in told, status == 200)
 
     def check_abuse(self, url):
-        """Who says nothing holds up nobody, and who says too much is sent away."""
+        """A client that says nothing holds up nobody, and one that says too much is sent away."""
         place = (url.hostname, url.port)
         with contextlib.ExitStack() as stack:
             idle = [stack.enter_context(socket.create_connection(place)) for _ in range(5)]

@@ -117,7 +117,7 @@ class Hits(CacheTest):
         self.assertEqual(counts[2], 0)
 
     def test_under_another_budget_and_another_clock(self):
-        """What is left of cost, tokens, turns and time is no part of what is looked for."""
+        """The rest of cost, tokens, turns and time is no part of what is looked for."""
         server = self.server(reply=lambda request: Reply(text="words", delay=0.05))
         self.once(server, *self.tree(), "--max-cost", "3")
         asked, outcome = self.once(server, *self.tree(), "--max-cost", "0.001", "--max-tokens",

@@ -316,7 +316,7 @@ class Action(PipelineTest):
         self.assertEqual(outputs, {"status": "0"})
 
     def test_commands_of_a_model_are_none(self):
-        """What rlmd and git print stands between the words that stop commands."""
+        """The output of rlmd and git stands between the words that stop commands."""
         self.findings = [found("::set-output name=x::y\n::add-mask::the\n##[error]no\n::error::no")]
         out, err, _ = self.run_step(3)
         token = re.search(r"^::stop-commands::(\w{32})$", out, flags=re.MULTILINE)[1]

@@ -33,7 +33,7 @@ class CodeBase(ProviderTest):
         return json.loads(re.search(r"^\[\[?\{.*|^\[\{.*", request.last_user, re.M).group())
 
     def run_over(self, task_of_root, *arguments):
-        """What a sub-run that the root's code started saw, as `LOOK` prints it."""
+        """The view of a sub-run that the root's code started, as `LOOK` prints it."""
         server = self.serve("openai")
         seen = []
 

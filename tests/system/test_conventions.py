@@ -12,7 +12,7 @@ AMPLE = ["--max-tokens", "1000000000"]
 
 class Requests(ProviderTest):
     def asked(self, provider, line, *arguments, **environment):
-        """What the server was asked by a block of this line: all requests but the root's turns."""
+        """The server's requests from a block of this line: all requests but the root's turns."""
         server = self.serve(provider)
         root = iter([code(line), final()])
 
@@ -127,7 +127,7 @@ class Requests(ProviderTest):
 
 class Names(ProviderTest):
     def test_answers(self):
-        """What ends a run in other libraries ends it here."""
+        """Ways to end a run in other libraries end it here."""
         for line, answer in (
             ("SUBMIT(answer='42')", "42"), ("SUBMIT(a=1, b='x')", '{"a": 1, "b": "x"}'),
             ("final_answer('Paris')", "Paris"), ("FINAL(answer='x')", "x"),

@@ -51,7 +51,7 @@ class Machine(DoctorTest):
                 self.assertTrue(layer["call"] and layer["errno"] and layer["costs"], layer)
 
     def test_every_loss_is_explained(self):
-        """What a kernel may lack has a row that says what that costs."""
+        """A feature that a kernel may lack has a row that says what that costs."""
         always = {"scrubbed_environment", "closed_descriptors", "rlimits", "no_capabilities",
                   "no_new_privs", "undumpable", "seccomp", "memory_watch"}
         table = (ROOT / "src/sandbox/layers.def").read_text()
@@ -89,7 +89,7 @@ class Machine(DoctorTest):
                                       "--require asks for more layers.\n"), text)
 
     def test_the_same_as_in_a_run(self):
-        """What is told is what stands in the result of a run."""
+        """The doctor tells what stands in the result of a run."""
         findings = self.findings()
         run = self.replay([{"match": {"kind": "turn"}, "response": {"text": "FINAL(x)"}}], "--json")
         sandbox = run.result["sandbox"]
@@ -124,7 +124,7 @@ class Machine(DoctorTest):
         self.assertIn("no interrupt ended the code", found["detail"])
 
     def test_attacks_that_cannot_be_tried(self):
-        """What was not seen to hold is a problem: each attack that this Python cannot make is named."""
+        """A wall that was not seen to hold is a problem: each attack that this Python cannot make is named."""
         room = self.dir / "venv"
         if subprocess.run(["/usr/bin/python3", "-m", "venv", "--without-pip", str(room)]).returncode:
             self.skipTest("no environment can be made")

@@ -1,4 +1,4 @@
-"""What ends a run before it is done: every limit, in the root and below, with an answer or an error.
+"""Ends of a run before it is done: every limit, in the root and below, with an answer or an error.
 
 docs/budget.md states the grace of --max-time: less than a second, whatever models and code do. The
 whole process takes a little longer: it starts before the clock does, and cleans up after it.
@@ -108,7 +108,7 @@ class EveryLimit(ForcedTest):
                     if stop != "max_time":
                         self.assertEqual(pico(result["usage"]["cost"]), server.billed_cost)
 
-    # What no answer is, however it is fenced: "```\n" is bare, and the last one is not closed.
+    # Texts that are no answer, however they are fenced: "```\n" is bare, and the last one is not closed.
     CODE = (
         block("print(len(context))"),
         block("print(1)") + "\n\n" + block("print(2)") + "\n",
@@ -217,7 +217,7 @@ class EveryLimit(ForcedTest):
         self.assertGreater(cut[0]["duration"], 1000 * waited - 100)
 
     def test_a_forced_answer_may_take_all_the_time_that_is_left(self):
-        """What is set aside of the time is for it, not against it."""
+        """The time that is set aside is for it, not against it."""
         limit = patience.seconds(6)  # of which all else takes less than a tenth
         slow = Reply(text="late words", delay=0.925 * limit)
         server = self.limited(STEP, forced=slow)

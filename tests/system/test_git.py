@@ -31,7 +31,7 @@ class GitTest(GuardedTest):
         self.git("commit", "-q", "-m", message)
 
     def files(self, *arguments, **more):
-        """What `context.files` is, and what standard error says."""
+        """The files of `context.files`, and standard error."""
         script = [turn(block("import json", "FINAL(json.dumps(dict(context.files)))"))]
         outcome = self.replay(script, *arguments, env=self.env, **more)
         self.assertEqual(outcome.status, 0, outcome.err)

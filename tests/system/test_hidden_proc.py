@@ -80,7 +80,7 @@ class ProcTest(GuardedTest):
         return process.returncode, out.decode(), err.decode("utf-8", "replace")
 
     def run_blocks(self, *blocks, **more):
-        """What became of each; the one after them is honest, and gives the answer."""
+        """The outcome of each; the one after them is honest, and gives the answer."""
         entries = [turn(block(code), turn=i) for i, code in enumerate(blocks)]
         script = self.script(*entries, turn(block("FINAL(6 * 7)"), turn=len(blocks)))
         os.chmod(script, 0o755)

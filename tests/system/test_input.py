@@ -1,4 +1,4 @@
-"""What is given to the program: contexts of every kind and size, arguments, interpreters."""
+"""Inputs of the program: contexts of every kind and size, arguments, interpreters."""
 
 import ctypes
 import hashlib
@@ -226,7 +226,7 @@ class Bytes(InputTest):
                 self.assertEqual(told, hashlib.sha256(content).hexdigest())
 
     def test_a_task_of_any_bytes(self):
-        """What is no UTF-8 is replaced, so that the model and the trace get text."""
+        """Bytes that are no UTF-8 are replaced, so that the model and the trace get text."""
         outcome = self.replay([turn("FINAL(x)")], "--json", task="what is \udcff\x01 here?")
         self.assertEqual(outcome.result["trace"]["task"], "what is \ufffd\x01 here?")
 
@@ -468,7 +468,7 @@ class Interpreters(InputTest):
                 self.refused(2, words, "--python", python)
 
     def test_too_old(self):
-        """What a Python before 3.8 says of itself is told; exit 2."""
+        """The version of a Python before 3.8 is told; exit 2."""
         words = json.dumps(json.dumps({"error": "Python 3.7.1 is too old", "kind": "usage"}))
         fake = self.fake(f"return write(3, {words}, sizeof {words} - 1) < 0;")
         self.refused(2, "Python 3.7.1 is too old", "--python", fake)

@@ -42,7 +42,7 @@ class InputTime(GuardedTest):
         self.assertEqual(result["usage"]["llmCalls"], 0)
 
     def test_that_somebody_is_waited_for_is_said(self):
-        """What for, for how long, and how to go on without."""
+        """The reason for the wait, its length, and how to go on without."""
         for command, *arguments in (("exec", "q"), ("exec", "-"), ("plan", "-")):
             with self.subTest([command, *arguments]):
                 reader, writer = os.pipe()

@@ -134,7 +134,7 @@ class Origin(ProviderTest):
 
 class Secrecy(ProviderTest):
     def look(self, process):
-        """What the kernel shows of a process; the environment perhaps to nobody."""
+        """The files in which the kernel shows a process; the environment perhaps to nobody."""
         seen = b""
         for name in ("cmdline", "limits", "environ"):
             try:

@@ -9,7 +9,7 @@ import leaks
 
 
 def outcome(leave, clean):
-    """What the guard says of a test that does `leave`: the text of its failure, or None."""
+    """The guard's words about a test that does `leave`: the text of its failure, or None."""
     class Case(leaks.LeakGuard, unittest.TestCase):
         def runTest(self):
             leave(self)

@@ -1,4 +1,4 @@
-"""What looks like a secret is not in the context of a directory: left out, counted and named; and
+"""Text that looks like a secret is not in the context of a directory: left out, counted, named; and
 sent where somebody names the file itself. The keys here are made up, and put together from pieces,
 so that this file may be in a context."""
 

@@ -1,4 +1,4 @@
-"""What a run leaves behind: nothing, however it ends. G9, LIB-15.
+"""The remains of a run: none, however it ends. G9, LIB-15.
 
 Processes, cgroups, mounts, memory files and files are counted before and after each test; those
 that a killed program cannot clear away itself must be gone without it, or with the next run.
@@ -345,7 +345,7 @@ class LeftOver(GuardedTest):
             self.swept()
 
     def test_closed_pipe(self):
-        """Whoever reads the answer went away before it came."""
+        """The reader of the answer went away before it came."""
         reader, writer = os.pipe()
         process = self.run_of(turn(block("import time; time.sleep(0.2); FINAL('x' * 1000000)")), stdout=writer)
         os.close(writer)

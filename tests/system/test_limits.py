@@ -169,7 +169,7 @@ class Cost(ProviderTest):
         self.assertEqual(outcome.result["stopReason"], "max_cost")
 
     def test_the_last_decimal_counts(self):
-        """What a first call may cost at most is enough, and a pico-dollar less is not."""
+        """The most that a first call may cost is enough, and a pico-dollar less is not."""
         prices = self.prices(m=(1, 0))
         server = self.serve("openai")
         server.script(None, final())
@@ -217,7 +217,7 @@ class Machine(ProviderTest):
         return outcome
 
     def test_descriptors(self):
-        """What is in the way is named, and what is said to be possible is."""
+        """The limit in the way is named, and what is said to be possible is."""
         for name, most in (("max-workers", 28), ("max-parallel", 112)):
             with self.subTest(name):
                 outcome = self.limited(name, most + 1, 128, 128)

@@ -1,4 +1,4 @@
-"""Nobody holds the event loop: not a server without end, not a worker that asks for very much.
+"""No peer holds the event loop: not a server without end, not a worker that asks for very much.
 
 What is measured is counted in work, or compared with other work of the same run: how much of the
 one is done while somebody waits for the other. A busy machine is slow in both.
@@ -123,7 +123,7 @@ while thread.is_alive():
     time.sleep(0.001)
 times = json.loads(answers[0])
 waits = [after - before for before, after in asked if before > times[0] and after < times[-1]]
-# What who asks at any moment has to wait for: long waits fill more moments.
+# The wait of a request at any moment: long waits fill more moments.
 print(json.dumps([sum(each ** 2 for each in waits) / sum(waits),
                   (times[-1] - times[0]) / (len(times) - 1)]))
 """

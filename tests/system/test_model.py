@@ -163,7 +163,7 @@ class Scripts(unittest.TestCase):
                      ["choices"][0]["message"]["content"] for text in ("apple", "apple", "pear")]
             self.assertEqual(texts, ["fruit", "again", "raep"])
 
-    # What no rule answers is an error that a test cannot overlook.
+    # A request that no rule answers is an error that a test cannot overlook.
     def test_no_rule(self):
         with ModelServer() as server:
             response, body = ask(server, "/v1/chat/completions", False)

@@ -93,7 +93,7 @@ class ExecTest(NamesTest):
         self.assertEqual(self.openai.requests + ollama.requests, [])
 
     def test_missing_key(self):
-        """What the user named and no key opens is said before anything is asked."""
+        """A model that the user named and no key opens is told before anything is asked."""
         outcome = self.rlmd("exec", "-p", "anthropic", "-m", "m", "--subcall-model", "openai/gpt",
                             "--json", "task", env=self.environment(**self.anthropic.environment()))
         self.assertEqual(outcome.status, 4, outcome.err)

@@ -69,7 +69,7 @@ class Connections(NetworkTest):
 
     @staticmethod
     def drops_the_second(request):
-        """What some servers do with a connection that they no longer want, after the work."""
+        """Ways of servers to end a connection that they no longer want, after the work."""
         if request.nth:
             return Reply(text="x", drop=True)
         if request.last_user == "q":
@@ -137,7 +137,7 @@ class NotHttp(NetworkTest):
 
 
 class Proxies(NetworkTest):
-    """Who stands between is named, and what it refused was never sent."""
+    """A proxy is named, and what it refused was never sent."""
 
     def through(self, proxy, scheme, **more):
         name = scheme + "_proxy"

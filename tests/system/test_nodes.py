@@ -66,7 +66,7 @@ class NodesTest(ProviderTest):
         self.assertTrue(self.server.wait(lambda server: len(server.requests) >= count))
 
     def results(self, status=0):
-        """What the machine of the jobs file has in the end."""
+        """The files of the machine with the jobs file in the end."""
         outcome = self.rlmd("batch", "-p", "openai", "-m", "m", "--store", self.store.url,
                             "--batch", self.name, "-o", "results.jsonl", "in/jobs.jsonl",
                             env=self.env())

@@ -221,7 +221,7 @@ class InBlocks(ProviderTest):
         self.assertEqual([e["wanted"] for e in events if e["event"] == "plan_start"], [1, 1500])
 
     def test_a_plan_in_a_sub_run(self):
-        """Whoever orders it pays for it, and its depth is one more."""
+        """The run that orders it pays for it, and its depth is one more."""
         def also(request):
             if "TASK: deepest" in request.messages[1][1]:
                 return code("FINAL(budget()['depth'])")

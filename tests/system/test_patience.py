@@ -85,7 +85,7 @@ class Waiting(ProviderTest):
         self.assertEqual(usage["llmCalls"], 4)
 
     def test_it_ends_with_the_time(self):
-        """What the time does not allow is not waited for; the error says what was in the way."""
+        """A wait that the time does not allow is not begun; the error says what was in the way."""
         server = self.serve("openai", *[busy(headers={"retry-after-ms": "3600000"})] * 2)
         error = self.fails(server, 5, "overloaded")
         self.assertIn("Loading model", error["message"])
@@ -152,7 +152,7 @@ class Waiting(ProviderTest):
 
 
 class SlowModels(ProviderTest):
-    """What a call takes is what the forced answer needs. Of the time that a run has each reply takes
+    """The time of a call is what the forced answer needs. Of the time that a run has each reply takes
     a fifth here, whatever the machine: a tenth, as is kept for a fast model, would not do."""
 
     UNIT = 0.4
@@ -237,7 +237,7 @@ class Repetition(ProviderTest):
                 self.assertIn("model 'm' repeated itself without end: its reply was cut where that "
                               "began", result["warnings"])
                 self.assertIn("length", server.requests[1].last_user)
-                # What came is counted, though it is not kept.
+                # Words that came are counted, though they are not kept.
                 self.assertTrue(result["usage"]["estimated"])
                 self.assertGreater(result["usage"]["outputTokens"], 1000)
 
@@ -274,7 +274,7 @@ class Repetition(ProviderTest):
         self.assertFalse(result["usage"]["estimated"])
 
     def test_whole(self):
-        """What was not streamed has been made, but need not be said again; if it was cut at all."""
+        """An answer that was not streamed has been made, but need not be said again; if it was cut at all."""
         text = self.HEAD + self.PIECE * 300
         server = self.serve("ollama", Reply(text=text, finish="length"), Reply(text=text), final())
         result = self.ask(server, "--no-stream").result

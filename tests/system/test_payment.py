@@ -1,4 +1,4 @@
-"""What is spent, what is said of it, and that nothing goes on after the end was called."""
+"""The money spent, what is said of it, and that nothing goes on after the end was called."""
 
 import json
 import signal
@@ -47,7 +47,7 @@ class Purse(ProviderTest):
         self.assertNotEqual(outcome.status, 0)
 
     def test_calls_that_were_cut_pay_the_most(self):
-        """What was billed before a stream broke is not known: the budget holds all the same."""
+        """The bill of a stream that broke is not known: the budget holds all the same."""
         prices = (1000000, 2000000)
 
         def reply(request):
@@ -217,7 +217,7 @@ class Purse(ProviderTest):
 
 
 class Bill(ProviderTest):
-    """What the server counted is what is reported, and never more than the budget."""
+    """The server's count is what is reported, and never more than the budget."""
 
     PRICES = (1234567, 7654321)  # pico-dollars a token
 
@@ -260,7 +260,7 @@ class Bill(ProviderTest):
                 answered = int(outcome.executions()[0]["stdout"])
                 # One that was cut by a limit of ours may have been asked twice.
                 self.assertLessEqual(answered, sum(r.last_user == "q" for r in server.requests))
-                # What is not affordable at once is, one after the other; a reserve is kept.
+                # Calls that are not affordable at once are, one after the other; a reserve is kept.
                 self.assertGreaterEqual(answered, 6)
                 self.assertLessEqual(answered, 10)
 
@@ -401,7 +401,7 @@ class Whole(SystemTest):
         return json.loads(execution["stdout"]), outcome
 
     def told(self, outcome):
-        """What the block's output says of it, and the model's next turn as well."""
+        """The block's output about it, and the model's next turn."""
         shown = outcome.executions()[0]["stderr"]
         for line in shown.splitlines():
             self.assertIn(line, outcome.result["trace"]["iterations"][1]["prompt"]["content"])

@@ -1,4 +1,4 @@
-"""Who may compute, and who waits: runs that wait for models leave their permit to others."""
+"""Permits to compute: runs that wait for models leave their permit to others."""
 
 import json
 import resource
@@ -48,7 +48,7 @@ class Overlap(ProviderTest):
         self.assertEqual(server.peak, MANY)
 
     def test_operations_of_a_plan(self):
-        """Likewise, where a plan orders runs and calls."""
+        """The same where a plan orders runs and calls."""
         half = MANY // 2
         server = self.hold(
             [f"plan = [dict(id=f'r{{i}}', input='sub', mode='rlm') for i in range({half})]",

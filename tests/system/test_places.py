@@ -13,7 +13,7 @@ PROCESSES = "no program or other process can be started here"
 NETWORK = "there is no network here"
 MEMORY = "memory cannot be shared or mapped here"
 
-# What fails: code, the exception's type as it was before it had words, and words of it.
+# Code that fails: it, the exception's type as it was before it had words, and words of it.
 REFUSED = (
     ("open('data.csv')", "PermissionError", FILES),
     ("import io; io.open('data.csv', 'rb')", "PermissionError", FILES),
@@ -69,7 +69,7 @@ REFUSED = (
     ("import sys; sys.stdin.read()", "EOFError", "`context`"),
 )
 
-# What says nothing by itself: code, what it prints as before, and words of the note beside it.
+# Code that says nothing by itself: it, what it prints as before, and words of the note beside it.
 SILENT = (
     ("import os; print(os.path.exists('data.csv'))", "False", FILES),
     ("import os; print(os.path.isfile('a'), os.path.isdir('b'), os.access('c', os.R_OK))",
@@ -81,7 +81,7 @@ SILENT = (
     ("import os; print(os.system('ls'))", "32512", PROCESSES),
 )
 
-# What works: code and what it prints.
+# Code that works, and what it prints.
 WORKS = (
     ("open('out.txt', 'w').write('a\\nb\\n'); print(open('out.txt').read().split())", "['a', 'b']"),
     ("import os; print(os.listdir(), os.path.exists('out.txt'), os.path.getsize('out.txt'))",

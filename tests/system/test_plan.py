@@ -263,7 +263,7 @@ class Failures(PlanTest):
         self.assertRegex(outcome.err, r"error: 3 of 5 operations failed; the first, 'bad': ")
 
     def test_fail_fast(self):
-        """What had succeeded is in the result, what was under way is closed."""
+        """Operations that had succeeded are in the result, those under way are closed."""
         server = self.serve()
         server.script("^bad", Reply(error="bad_request", delay=patience.seconds(0.5)))
         server.script("^slow", Reply(text="<slow>", delay=3600))

@@ -203,7 +203,7 @@ class FirstTurn(ProviderTest):
 
 
 class SystemPrompt(ProviderTest):
-    """What changes from run to run stands at its end: providers' caches know the rest."""
+    """The part that changes from run to run stands at its end: providers' caches know the rest."""
 
     def told(self, *arguments, task="the task"):
         server = self.serve("openai", final())

@@ -265,7 +265,7 @@ class Requests(ProviderTest):
                 self.assertIn("1600 tokens at a time", below.first_turn + below.system)
 
     def test_a_model_of_short_answers(self):
-        """Likewise the most output that a model has."""
+        """The most output that a model has, in the same way."""
         for provider, words in OUTPUTS:
             with self.subTest(provider=provider, words=words):
                 server = self.too_large(provider, lambda prompt, most: most <= 4096, words)

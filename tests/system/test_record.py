@@ -59,7 +59,7 @@ class RecordTest(ProviderTest):
 
 
 class Clocks(RecordTest):
-    """What code was told that a clock has a part in is told again."""
+    """Answers to code in which a clock has a part are given again."""
 
     def check(self, *blocks):
         replies = [code(text) for text in blocks]
@@ -130,7 +130,7 @@ class Replay(RecordTest):
         self.same(self.record(server), self.again())
 
     def test_another_budget(self):
-        """What is left stands in prompts and lowers max_tokens, and identifies no request."""
+        """The rest of the budget stands in prompts and lowers max_tokens, and identifies no request."""
         table = self.prices(m=(1000000, 2000000))
         server = self.serve("openai", code("print(llm_query('q'))"), Reply(text="a"), final())
         first = self.record(server, *table, "--max-cost", "5", "--max-iterations", "20")
@@ -170,7 +170,7 @@ class Replay(RecordTest):
         self.assertEqual(second["message"], first["message"])
 
     def test_after_a_retry(self):
-        """What counts is the call's answer, not how often it was tried."""
+        """The call's answer counts, not how often it was tried."""
         server = self.serve(
             "openai", Reply(error="overloaded", headers={"retry-after-ms": "1"}), final()
         )

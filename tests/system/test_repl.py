@@ -1,4 +1,4 @@
-"""What a block may do to its REPL, and that the run goes on after it. Real workers throughout."""
+"""Things that a block may do to its REPL, and that the run goes on after it. Real workers throughout."""
 
 import unittest
 

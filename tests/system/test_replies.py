@@ -45,7 +45,7 @@ class Code(Habit):
                 self.is_not_run(f"```\n{habit}\n```")
 
     def test_a_tagged_block_wins(self):
-        """What stands in the bare one is what it prints, or is to be seen."""
+        """Text in the bare one is what it prints, or is to be seen."""
         result = self.run_habit(f"{block(WORK)}\n```\nraise SystemExit(total)\n```", "FINAL_VAR(total)")
         self.assertEqual(result["output"], "42")
         self.assertEqual(len(result["trace"]["iterations"][0]["codeExecutions"]), 1)
@@ -55,7 +55,7 @@ class Code(Habit):
             "tool_code", "ipython", "python-repl", "python3.11", "pycon", "{python}")))
 
     def test_marks_of_chat_templates_behind_a_fence(self):
-        """What a server should have taken off; other words there are no end of a fence."""
+        """Marks that a server should have taken off; other words there are no end of a fence."""
         self.runs(*(f"```python\n{ANSWER}\n```{mark}" for mark in (
             "<|im_end|>", "</s>", "<end_of_turn>", "<|eot_id|>\n",
             "<|im_end|>\n<|im_start|>user\n41<|im_end|>\n<|im_start|>assistant\nFINAL(41)")))
@@ -73,7 +73,7 @@ class Code(Habit):
                   f"{ANSWER}\n</parameter>\n</function>\n</tool_call>")
 
     def test_calls_in_the_forms_of_other_models(self):
-        """What each was trained to write, where a server does not take it off the text."""
+        """Forms that each was trained to write, where a server does not take it off the text."""
         arguments = json.dumps({"code": ANSWER})
         self.runs(
             json.dumps({"action": "python", "action_input": ANSWER}),
@@ -310,7 +310,7 @@ class Values(Habit):
         self.value("4.2 €", "final_var", block("größe = '4.2 €'"), "FINAL(größe)")
 
     def test_a_text(self):
-        """What is in quotes is meant, and a word that names nothing."""
+        """Text in quotes is meant, and a word that names nothing."""
         for answer, text in (("FINAL('total')", "total"), ("FINAL(Total)", "Total"),
                              ("FINAL(Paris (France))", "Paris (France)"), ("FINAL(12-13)", "12-13"),
                              ("FINAL(north-east)", "north-east"), ('FINAL(answer="20")', "20"),

@@ -315,7 +315,7 @@ class AnswerTest(ReviewTest):
         self.assertEqual(outcome.out, "")
 
     def test_the_task(self):
-        """What the model reads: what to look for, where, and the form of the answer."""
+        """The model's prompt: what to look for, where, and the form of the answer."""
         with ModelServer(provider="openai") as server:
             server.script(reply=Reply(text=answer()))
             self.assertEqual(self.ask(server).status, 0)
@@ -754,7 +754,7 @@ class ReportsTest(ReviewTest):
                           if case.find("failure") is not None], ["src/main.c:7"])
 
     def test_gitlab(self):
-        """What its documentation calls required, and nothing before the array."""
+        """Members that its documentation calls required, and nothing before the array."""
         self.review(*self.findings(), arguments=self.REPORTS)
         issues = json.loads(self.report("g.json"))
         self.assertEqual(self.report("g.json")[0], "[")

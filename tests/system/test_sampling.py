@@ -119,14 +119,14 @@ class Sampling(ProviderTest):
         self.assertIn("temperature: range: 0..1", error["message"])
 
     def test_a_stop_text_ends_a_block(self):
-        """What stood before it runs, also where its fence was open."""
+        """Code before it runs, also where its fence was open."""
         server = self.serve("openai", Reply(text="```repl\nprint(6 * 7)\n"), final())
         result = self.ask(server, "--stop", "```output").result
         executions = result["trace"]["iterations"][0]["codeExecutions"]
         self.assertEqual([each["stdout"] for each in executions], ["42\n"])
 
     def test_recordings(self):
-        """What was not asked for is no part of a recording's key; what was, is."""
+        """A parameter that was not asked for is no part of a recording's key; one that was, is."""
         keys = {}
         for name, options in {"plain": [], "warm": ["--temperature", "0.7"],
                               "stopped": ["--stop", "x"]}.items():

@@ -224,7 +224,7 @@ class Hostile(SchemaTest):
         self.assertIn("took more than 1.0s", message)
 
     def test_memory(self):
-        """What a schema makes of an answer doubles with each level: the helper ends, nobody else."""
+        """The work of a schema on an answer doubles with each level: the helper ends, nobody else."""
         levels = {f"a{i}": {"allOf": [{"$ref": f"#/$defs/a{i + 1}"}] * 12} for i in range(12)}
         schema = {"$defs": {**levels, "a12": {"type": "integer"}}, "anyOf": [{"$ref": "#/$defs/a0"}]}
         message = self.hostile(schema, json.dumps({"a": "x" * 100000}),

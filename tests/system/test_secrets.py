@@ -108,7 +108,7 @@ class Planted(ProviderTest):
                 "-c", "tools=" + str(ESCAPE / "toolbox.py")]
 
     def echoes(self):
-        """What a provider answers who repeats the request's headers wherever it can."""
+        """The answer of a provider that repeats the request's headers wherever it can."""
         key = self.key.encode()
         escaped = b"".join(b"\\u%04x" % byte for byte in key)
         return [
@@ -149,7 +149,7 @@ class Planted(ProviderTest):
         self.assertGreater(len(written), 8)
 
     def searches(self, told):
-        """What the searches of its own memory, from inside, came to."""
+        """Results of the searches of its own memory, from inside."""
         events = [json.loads(line) for line in told.splitlines()]
         return [event["stdout"].split("\n")[0] for event in events
                 if event["event"] == "code" and "memory_lacks" in event["code"]]
@@ -195,7 +195,7 @@ class Planted(ProviderTest):
         self.assertEqual(sum(each[3] for each in found.values()), 1, "the context is in one worker alone")
 
     def looked_at(self, prefix):
-        """What somebody saw of the processes: pairs of a pid and a file's name, and the command lines."""
+        """Processes as somebody saw them: pairs of a pid and a file's name, and the command lines."""
         python = shutil.which("python3") if not prefix else "/usr/bin/python3"
         seen = []
 

@@ -18,7 +18,7 @@ HOLD = "llm_query('hold')"
 
 
 def memory_of(pid):
-    """What it has: {"RssAnon": bytes, "RssShmem": bytes, ...}"""
+    """Its memory: {"RssAnon": bytes, "RssShmem": bytes, ...}"""
     status = pathlib.Path(f"/proc/{pid}/status").read_text(errors="replace")
     return {name: int(kib) << 10 for name, kib in re.findall(r"(\w+):\s+(\d+) kB", status)}
 

@@ -139,7 +139,7 @@ class Memory(SiegeTest):
             self.assertLess(peak, 150 * MIB)
 
     def test_calls_that_fail(self):
-        """What the trace keeps of calls has an end, though the calls have none."""
+        """The calls that the trace keeps have an end, though the calls have none."""
         _, size = self.flood(FAILING_CALLS, slow(), arguments=["--max-tokens", "3000"])
         self.assertLess(size, 60 * MIB)
 
@@ -167,7 +167,7 @@ import time; time.sleep(3600)
 
 
 class Others(SiegeTest):
-    """What one worker does is its own run's affair."""
+    """The deeds of one worker are its own run's affair."""
 
     def test_forged_messages(self):
         """G10: of a worker that forges, the model is told; its sibling does not notice."""
@@ -204,7 +204,7 @@ class Others(SiegeTest):
                                           "--max-iterations", "2", more=[query("a")])
 
     def test_output_to_every_descriptor(self):
-        """What is written past the protocol goes nowhere, and fills nothing."""
+        """Bytes written past the protocol go nowhere, and fills nothing."""
         self.beside_an_honest_one(
             "import os\nfor fd in (0, 1, 2):\n  for i in range(2000):\n"
             "    try: os.write(fd, b'x' * 65536)\n    except OSError: break",

@@ -114,7 +114,7 @@ class Start(SignalTest):
                 self.check_result(command, self.ended(process, 143)[0])
 
     def test_again_and_again(self):
-        """Whoever is impatient gets no less."""
+        """An impatient user gets no less."""
         process = self.await_start(next(self.commands())[1], self.program())
         for _ in range(9):
             process.send_signal(signal.SIGINT)

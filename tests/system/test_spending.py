@@ -105,7 +105,7 @@ class Spending(ProviderTest):
         return server, result
 
     def worth(self, says, calls):
-        """What so many calls come to where nothing is scarce: pico-dollars and tokens."""
+        """The price of so many calls where nothing is scarce: pico-dollars and tokens."""
         server, _ = self.run_shape(says, "--max-cost", "1000", "--max-tokens", "100000000",
                                    "--max-calls", str(calls))
         asked = server.requests[:calls]
@@ -149,7 +149,7 @@ class Spending(ProviderTest):
 
 
 class Limit(ProviderTest):
-    """What is sent as max_tokens, and what becomes of a reply that it has cut."""
+    """The value sent as max_tokens, and what becomes of a reply that it has cut."""
 
     LONG = "word " * 4000  # 5,000 tokens
 

@@ -1,4 +1,4 @@
-"""What a start does once and keeps: bytecode in the user's cache, and what it never believes there."""
+"""Work that a start does once and keeps: bytecode in the user's cache, and what it never believes there."""
 
 import ctypes
 import json
@@ -44,7 +44,7 @@ class Cached(SystemTest):
                           "--replay", self.answers, *options, "task", program=program, env=env)
 
     def records(self, process):
-        """What it logged, after it answered."""
+        """Its log, after it answered."""
         out, err = process.communicate()
         self.assertEqual((process.returncode, out), (0, b"right\n"), err)
         return [json.loads(line) for line in err.splitlines()]
@@ -257,7 +257,7 @@ class Damaged(Cached):
 
 class CutShort(ProviderTest):
     def test_while_workers_have_it_mapped(self):
-        """Whoever reads on is killed; the model is told, the run goes on, and the next start too."""
+        """A worker that reads on is killed; the model is told, the run goes on, and the next start too."""
         cache = self.dir / "cache"
         self.ask(self.serve("openai", final()), XDG_CACHE_HOME=str(cache))
         archive, = (cache / "rlmd").iterdir()
@@ -280,7 +280,7 @@ class CutShort(ProviderTest):
 
 
 class Strangers(Cached):
-    """What others could have written is not believed, and what is not there is not missed."""
+    """A file that others could have written is not believed, and a missing one is not missed."""
 
     def test_an_archive_that_others_may_write_is_replaced(self):
         self.modules()
@@ -336,7 +336,7 @@ class Strangers(Cached):
 
 
 class Nothing(Cached):
-    """What needs no worker starts none, and looks at no cache."""
+    """A command that needs no worker starts none, and looks at no cache."""
 
     def setUp(self):
         super().setUp()
@@ -397,7 +397,7 @@ TOO_LATE = b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: cl
 
 
 class Meanwhile(ProviderTest, GuardedTest):
-    """What is made ready while python3 loads: it tells when it was started, and waits for leave to go on."""
+    """Things made ready while python3 loads: it tells when it was started, and waits for leave to go on."""
 
     def setUp(self):
         super().setUp()

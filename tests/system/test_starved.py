@@ -53,7 +53,7 @@ class Starved(SystemTest):
         self.server.script(None, answer)
 
     def try_it(self, at, least, begin):
-        """What the process said, what it asked, and what the shim told."""
+        """The words of the process, its requests, and what the shim told."""
         told = pathlib.Path(self.dir, "told")
         told.unlink(missing_ok=True)
         first = len(self.server.requests)

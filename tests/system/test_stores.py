@@ -54,7 +54,7 @@ class StoresTest(BatchTest):
                          *arguments, env=self.environment(**self.server.environment()))
 
     def everybody(self):
-        """What each command says of the store."""
+        """The words of each command about the store."""
         yield "batch", self.command()
         for command in ("work", "results", "status"):
             yield command, self.ask(command)
@@ -130,7 +130,7 @@ class PlantedTest(StoresTest):
 
 class MissingTest(StoresTest):
     def test_there_is_none(self):
-        """Who looks at a store makes none: a name that was mistyped is told."""
+        """A command that looks at a store makes none: a name that was mistyped is told."""
         for store in ("nofile", "sqlite:nofile", "nodir/nofile"):
             for command in ("status", "work", "results"):
                 with self.subTest(command=command, store=store):
@@ -228,7 +228,7 @@ class LockedTest(StoresTest):
 
 
 class DamageTest(StoresTest):
-    """What is not as it was written is told, and comes into no file of results."""
+    """A row that is not as it was written is told, and comes into no file of results."""
 
     def setUp(self):
         super().setUp()
@@ -338,7 +338,7 @@ class DamageTest(StoresTest):
 class RolesTest(StoresTest):
     """A database that others may use, too: none of theirs is believed, or run."""
 
-    # What runs as whoever calls it, or whose tables it is on, and tells that it did.
+    # Functions that run as whoever calls them, or whose tables it is on, and tells that it did.
     SPY = ("CREATE FUNCTION {}() RETURNS {} LANGUAGE plpgsql AS $$ BEGIN INSERT INTO"
            " mallory.seen VALUES (current_user); RETURN {}; END $$")
 
@@ -419,7 +419,7 @@ class RolesTest(StoresTest):
         self.refused_to("rlmd", "breaker")
 
     def test_a_search_path(self):
-        """What the role, the database or the address says of it is not followed."""
+        """Settings of the role, the database or the address are not followed."""
         self.as_role("mallory", "CREATE TABLE mallory.job (id bigint);"
                      + self.SPY.format("mallory.store_now", "bigint", "1"))
         self.postgres.ask("ALTER ROLE rlmd SET search_path = mallory, pg_catalog")
@@ -431,7 +431,7 @@ class RolesTest(StoresTest):
                           " DROP FUNCTION mallory.store_now")
 
     def test_several_roles(self):
-        """Whoever was made a member of the owner's role may use and make it; nobody else."""
+        """Members of the owner's role may use and make it; nobody else."""
         self.postgres.ask("CREATE SCHEMA rlmd AUTHORIZATION owner")
         self.made("ann")
         outcome = self.ask("work", store=self.url("ben"))

@@ -198,7 +198,7 @@ class Objects(StrangeGit):
         self.assert_input(outcome, "paths of more than 512 MiB")
 
     def test_a_tree_that_is_too_deep(self):
-        """What is below the 256th level is left out and told, and what is above is read."""
+        """Files below the 256th level are left out and told, and what is above is read."""
         file = self.add("blob", b"int x;\n")
         tree = self.add("tree", row(100644, "lost.c", file))
         for _ in range(600):
@@ -209,7 +209,7 @@ class Objects(StrangeGit):
         self.assertIn("skipped 1 entry that cannot be read: d/d/d", outcome.err)
 
     def test_rules_that_are_a_link(self):
-        """What a link says is a path, and no rules; git does not read them either."""
+        """A link's text is a path, and no rules; git does not read them either."""
         rules, file = self.add("blob", b"*.c linguist-generated"), self.add("blob", b"int x;\n")
         for mode, files in ((100644, 1), (120000, 2)):
             tree = self.add("tree", row(mode, ".gitattributes", rules) + row(100644, "x.c", file) +

@@ -21,7 +21,7 @@ class Strangers(GuardedTest):
         return self.replay([turn(f"FINAL({answer})")], "-q", *arguments, timeout=patience.hung(), **more)
 
     def left(self):
-        """What lies about that nobody asked for: temporary files."""
+        """Things that lie about, that nobody asked for: temporary files."""
         return [path.name for path in self.dir.iterdir() if path.name.startswith(".")]
 
 

@@ -1,4 +1,4 @@
-"""What a model reads in a request, and that it is so: what is described exists, what is shown runs."""
+"""The words that a model reads in a request, and that they are true: what is described exists, what is shown runs."""
 
 import json
 import re
@@ -22,7 +22,7 @@ class SystemPrompt(ProviderTest):
         return server.requests[0].system
 
     def execute(self, *lines, context="", replies=()):
-        """What each block of one response came to, and the server's requests."""
+        """The outcome of each block of one response, and the server's requests."""
         server = self.serve("openai", Reply(text="\n".join(lines)))
         for pattern, reply in replies:
             server.script(pattern, reply)

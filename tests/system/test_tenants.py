@@ -304,7 +304,7 @@ class RequiredTest(TenantsTest):
         self.assertIn("1 jobs are others now, the first is 'no'", outcome.err)
 
     def test_jobs_of_nobody_in_a_store(self):
-        """Who loaded them knew no tenants; whoever has some does not pay for them."""
+        """The jobs were loaded where no tenants are known; a machine that has some does not pay for them."""
         self.server = self.serve("openai").script(None, final())
         self.jobs({"custom_id": "no", "task": "t"}, {"custom_id": "other", "task": "t",
                                                      "tenant": "z"})

@@ -181,7 +181,7 @@ class Scores(PromptsTest):
         self.assertEqual((run["kind"], run["turns"]), ("sandbox", 0), run["detail"])
 
     def test_a_program_that_fails(self):
-        """What it said last is told, where it gave no result."""
+        """Its last words are told, where it gave no result."""
         broken = self.write("broken", "#!/bin/sh\necho oh no >&2\nexit 3\n")
         os.chmod(broken, 0o755)
         run = self.one(self.server(), "--rlmd", broken)
@@ -400,7 +400,7 @@ class Peers(PromptsTest):
         self.addCleanup(self.forget)
 
     def forget(self):
-        """What is meant to stay, the cache's directory, and what pip's look at the machine made."""
+        """Files that are meant to stay, the cache's directory, and what pip's look at the machine made."""
         for place in self.scratch.iterdir():
             shutil.rmtree(place)
 

@@ -42,7 +42,7 @@ def session_of(pid):
 
 
 def shape(run):
-    """What there is of a run in the tree of `rlmd trace`."""
+    """A run in the tree of `rlmd trace`."""
     executions = [e for iteration in run["iterations"] for e in iteration["codeExecutions"]]
     counts = len(run["iterations"]), len(executions), len(run["llmCalls"])
     return run["id"], run["parentId"], run["task"], counts, [shape(s) for s in run["subcalls"]]

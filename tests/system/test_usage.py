@@ -1,4 +1,4 @@
-"""What providers say that a call came to: missing, broken, absurd. It is never a reason to lose the
+"""Providers' reports of the use of a call: missing, broken, absurd. It is never a reason to lose the
 answer, the count or the budget; what cannot be true is estimated, marked and told."""
 
 import itertools
@@ -219,7 +219,7 @@ class PurseTest(ProviderTest):
                 self.assertFalse(usage["estimated"])
 
     def test_an_overdrawn_budget_is_closed(self):
-        """What was billed in spite of the limit is the last: not even an answer is forced."""
+        """A bill in spite of the limit is the last: not even an answer is forced."""
         self.reply = {"usage": (2000, 90000)}
         server = self.serve("openai")
         outcome = self.spend(server, "--max-tokens", "40000")

@@ -1,4 +1,4 @@
-"""What waits for a call's place or for the budget does not run: time-outs, counts and limits of a
+"""Calls that wait for a place or for the budget do not run: time-outs, counts and limits of a
 plan are held against what the server saw."""
 
 import unittest
@@ -113,7 +113,7 @@ class Waiting(PlanTest):
         self.falling(8000, "--max-tokens", "42000")
 
     def test_it_holds_for_what_stands_in_for_a_run(self):
-        """Likewise for calls in place of sub-runs, which wait for others of the same run."""
+        """The same for calls in place of sub-runs, which wait for others of the same run."""
         result = self.falling(20000, "--max-tokens", "110000", "-j", "2", "--max-subruns", "0",
                               mode="rlm")
         self.assertEqual(set(self.statuses(result).values()), {"succeeded"})

@@ -1,4 +1,4 @@
-"""What a block may not do, tried from inside through the whole program; and what still works.
+"""Acts that a block may not do, tried from inside through the whole program; and what still works.
 
 Each attempt has its outcome: an exception that the model reads, or a worker that is killed and
 replaced. After every one of them the run goes on and gives its answer.
@@ -356,7 +356,7 @@ class StillWorks(WallsTest):
     }
 
     def test_the_standard_library(self):
-        """What a plain Python can import is there when a block first asks for it."""
+        """Modules that a plain Python can import are there when a block first asks for it."""
         listing = "import sys; print(*getattr(sys, 'stdlib_module_names', ['asyncio', 'xmlrpc']))"
         every = set(self.plain_python(listing).split())
         names = sorted(n for n in every - self.NOT_THERE if not n.startswith("_"))

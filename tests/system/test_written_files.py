@@ -157,14 +157,14 @@ class WrittenTest(ProviderTest):
 
     @staticmethod
     def seen(path):
-        """What has a name: whether it is what it was before."""
+        """Files with a name: whether they are what they were before."""
         if not os.path.lexists(path):
             return None
         about = os.lstat(path)
         return stat.S_IFMT(about.st_mode), about.st_ino
 
     def content(self, path):
-        """What was written there."""
+        """Files that were written there."""
         if stat.S_ISFIFO(os.lstat(path).st_mode):
             return os.read(self.reader, 1 << 20)
         return path.read_bytes() if path.is_file() else b""

@@ -360,7 +360,7 @@ static void test_allowance(void **state)
 	assert_int_equal(memfile_size(stage->file), sizeof bytes);
 }
 
-/* Whoever is paused is no slowpoke: the half frame of before waits as long as we like. */
+/* A worker that is paused is no slowpoke: the half frame of before waits as long as we like. */
 static void test_pause_stops_the_clock(void **state)
 {
 	struct stage *stage = *state;
@@ -448,7 +448,7 @@ static void test_bad_sizes(void **state)
 	}
 }
 
-/* Whoever listens decides about a frame before a byte of its attachments is taken in. */
+/* The listener decides about a frame before a byte of its attachments is taken in. */
 static void test_admission(void **state)
 {
 	struct stage *stage = *state;
@@ -507,7 +507,7 @@ static size_t take(struct stage *stage, char *out, size_t size)
 	return got;
 }
 
-/* What is sent goes out at once where the pipe has room, as documented to the byte. */
+/* A frame goes out at once where the pipe has room, as documented to the byte. */
 static void test_send(void **state)
 {
 	static const char wanted[] = "\0\0\0\x1d{\"type\":\"value\",\"text\":\"h\xc3\xa9\"}";
@@ -634,7 +634,7 @@ static void test_crowded(void **state)
 	free(text);
 }
 
-/* Who closed its ears is still heard to the end. */
+/* A worker that closed its ears is still heard to the end. */
 static void test_deaf(void **state)
 {
 	struct stage *stage = *state;

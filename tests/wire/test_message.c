@@ -1,4 +1,4 @@
-/* Who may say what, when, and with what in it: wire/messages.def, seen from outside. */
+/* Messages: who may say which, when, and with what in it: wire/messages.def, seen from outside. */
 #include "wire/message.h"
 
 #include <setjmp.h>

@@ -85,7 +85,7 @@ static void test_attachments(void **state)
 	assert_refused("{\"attachments\":[9223372036854775807]}", "wrong size");
 }
 
-/* What is no JSON, or no object, or more than any message has. */
+/* Text that is no JSON, or no object, or more than any message has. */
 static void test_refused(void **state)
 {
 	static char many[64 << 10];

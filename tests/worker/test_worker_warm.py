@@ -73,7 +73,7 @@ def look():
     return found, kinds
 '''
 def state(warm):
-    """What its code finds, and how many objects there are of each type."""
+    """The modules that its code finds, and how many objects there are of each type."""
     with Worker(warm=warm) as worker:
         worker.run(LOOK)
         done = worker.run("import json\nFINAL(json.dumps(look()))")
