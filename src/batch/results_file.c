@@ -41,6 +41,7 @@ enum {
 	AT_ONCE = 64,          /* jobs that the store is asked about at once */
 	GATHERED = 1 << 20,    /* bytes that are read or written at once */
 	NUMBER_MOST = 1 << 30, /* of a job that is noted as written */
+	LOOKS = 3,             /* for the process that holds a lock */
 };
 
 enum results_state { RESULTS_READ, RESULTS_REPLACE, RESULTS_FORGET, RESULTS_APPEND, RESULTS_END };
@@ -639,9 +640,23 @@ static bool refuse_kind(const struct results_file *file, const struct stat *st,
 			 file->options.path, file_kind(st));
 }
 
+/* The process that holds the lock of the file at that path; 0: nobody knows. A batch that begins
+ * may put another file there, with its lock, at any moment. */
+static long holder_of(const char *path)
+{
+	long pid = 0;
+
+	for (int i = 0; i < LOOKS && !pid; i++) {
+		auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+
+		pid = fd < 0 ? 0 : file_lock_holder(fd);
+	}
+	return pid;
+}
+
 static bool refuse_locked(const struct results_file *file, struct rlmd_error *err)
 {
-	long pid = file_lock_holder(file->fd);
+	long pid = holder_of(file->options.path);
 	char who[40] = "another rlmd";
 
 	if (pid)
