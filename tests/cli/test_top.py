@@ -19,14 +19,19 @@ BEGIN, END = b"\x1b[?1049h", b"\x1b[?1049l"
 
 
 class TopTest(FollowTest):
-    """`self.seen` is all that the terminal was given."""
+    """`self.seen` is all that the terminal was given: nothing at first, for replies wait for it that
+    may be asked for before there is one."""
+
+    def setUp(self):
+        super().setUp()
+        self.seen = b""
 
     def top(self, rows=24, columns=100):
         terminal, end = pty.openpty()
         self.addCleanup(os.close, terminal)
         fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         self.before = termios.tcgetattr(end)
-        self.terminal, self.seen = terminal, b""
+        self.terminal = terminal
         process = self.start("top", self.trace, stdin=end, stdout=end, stderr=end,
                              start_new_session=True)
         self.addCleanup(os.close, end)
