@@ -45,37 +45,6 @@ static bool has_option(const enum option_id *options, size_t count, enum option_
 	return false;
 }
 
-/* Of those that stand on a command line only the ones that are about the work itself, and of the
- * settings not those of the process, which all its jobs share. */
-static bool is_of_job(enum option_id id)
-{
-	static const enum option_id work[] = {
-		OPTION_include,
-		OPTION_exclude,
-		OPTION_diff,
-		OPTION_untracked,
-		OPTION_allow_alternates,
-		OPTION_recurse_submodules,
-		OPTION_record,
-		OPTION_replay,
-		OPTION_allow_secrets,
-		OPTION_quick,
-		OPTION_deep,
-		OPTION_only_changed_lines,
-		OPTION_fail_on,
-		OPTION_add_rules,
-		OPTION_fail_on_unanchored,
-		OPTION_category,
-		OPTION_max_findings,
-		OPTION_min_confidence,
-		OPTION_baseline,
-	};
-
-	return has_option(work, sizeof work / sizeof *work, id) ||
-	       (option_table[id].scope == OPTION_SETTING && id != OPTION_log_format &&
-		id != OPTION_color && id != OPTION_max_workers);
-}
-
 /* No client reaches a file, an address or a program with them that it could not reach itself. */
 static bool is_harmless(enum option_id id)
 {
@@ -119,6 +88,20 @@ static bool is_harmless(enum option_id id)
 	};
 
 	return has_option(harmless, sizeof harmless / sizeof *harmless, id);
+}
+
+/* Of those that stand on a command line only the ones that are about the work itself, and of the
+ * settings not those of the process, which all its jobs share. */
+static bool is_of_job(enum option_id id)
+{
+	static const enum option_id reaching[] = {
+		OPTION_diff,   OPTION_untracked, OPTION_allow_alternates, OPTION_recurse_submodules,
+		OPTION_record, OPTION_replay,
+	};
+
+	return is_harmless(id) || has_option(reaching, sizeof reaching / sizeof *reaching, id) ||
+	       (option_table[id].scope == OPTION_SETTING && id != OPTION_log_format &&
+		id != OPTION_color && id != OPTION_max_workers);
 }
 
 /* For a tenant's jobs rlmd.conf decides on these. */
