@@ -104,18 +104,26 @@ class OtherUsers(ServiceTest, TenantsTest):
                                capture_output=True, text=True, preexec_fn=become, cwd="/")
         return asked.stdout + asked.stderr
 
-    @unittest.skipIf(os.geteuid(), "only root can be another user")
-    def test_who_they_are(self):
-        """At a socket that is for all of them, as a service manager may open it."""
+    def open_room(self):
+        """A path that all users reach."""
         room = tempfile.TemporaryDirectory()
         self.addCleanup(room.cleanup)
         os.chmod(room.name, 0o755)
-        path = Path(room.name) / "socket"
+        return Path(room.name) / "socket"
+
+    def listen_for_all(self, **tenants):
+        """At a socket that is for all of them, as a service manager may open it; its path."""
+        path = self.open_room()
         process = self.activate("--listen", f"unix:{path}", "-p", "openai",
-                                *self.tenants(acme=[f"users = {STRANGER}"], beta=[]),
-                                socket_at=path, env=self.environment(OPENAI_API_KEY="k"))
+                                *self.tenants(**tenants), socket_at=path,
+                                env=self.environment(OPENAI_API_KEY="k"))
         self.assertIn(b"listening", process.stderr.readline())
         os.chmod(path, 0o666)
+        return path
+
+    @unittest.skipIf(os.geteuid(), "only root can be another user")
+    def test_who_they_are(self):
+        path = self.listen_for_all(acme=[f"users = {STRANGER}"], beta=[])
         hello = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{%s}}'
         self.assertIn("protocolVersion", self.ask_as(STRANGER, str(path), hello % ""))
         self.assertIn("is no tenant's", self.ask_as(STRANGER + 1, str(path), hello % ""))
@@ -125,15 +133,7 @@ class OtherUsers(ServiceTest, TenantsTest):
 
     @unittest.skipIf(os.geteuid(), "only root can be another user")
     def test_one_does_not_keep_others_out(self):
-        room = tempfile.TemporaryDirectory()
-        self.addCleanup(room.cleanup)
-        os.chmod(room.name, 0o755)
-        path = Path(room.name) / "socket"
-        process = self.activate("--listen", f"unix:{path}", "-p", "openai",
-                                *self.tenants(acme=[f"users = {STRANGER}"]), socket_at=path,
-                                env=self.environment(OPENAI_API_KEY="k"))
-        self.assertIn(b"listening", process.stderr.readline())
-        os.chmod(path, 0o666)
+        path = self.listen_for_all(acme=[f"users = {STRANGER}"])
         many = ASK.replace("end =", "held = [socket.socket(socket.AF_UNIX) for _ in range(60)]\n"
                                     "for each in held: each.connect(sys.argv[1])\nend =")
         hello = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}'
@@ -142,10 +142,7 @@ class OtherUsers(ServiceTest, TenantsTest):
 
     @unittest.skipIf(os.geteuid(), "only root can be another user")
     def test_they_cannot_come_to_its_own(self):
-        room = tempfile.TemporaryDirectory()
-        self.addCleanup(room.cleanup)
-        os.chmod(room.name, 0o755)
-        self.listen(path=Path(room.name) / "socket")
+        self.listen(path=self.open_room())
         self.assertIn("PermissionError", self.ask_as(STRANGER, str(self.path), "{}"))
 
 
