@@ -39,10 +39,10 @@ struct rlmd_result;
 /* Limits on a job with all its runs and calls. */
 struct rlmd_limits {
 	size_t size;
-	int64_t cost;           /* pico-dollars; 0: 5 dollars; RLMD_NOTHING: free models only */
-	int64_t tokens;         /* input and output; 0: 500,000 */
-	int64_t time_ms;        /* from the job's start, to thirty days; 0: 300,000 */
-	int64_t max_depth;      /* of sub-runs, to 16; 0: 2; RLMD_NOTHING: no sub-runs */
+	int64_t cost;      /* pico-dollars; 0: 5 dollars; RLMD_NOTHING: free models only */
+	int64_t tokens;    /* input and output; 0: 500,000 */
+	int64_t time_ms;   /* from the start: thirty days at most, or RLMD_UNLIMITED; 0: 300,000 */
+	int64_t max_depth; /* of sub-runs, to 16; 0: 2; RLMD_NOTHING: no sub-runs */
 	int64_t max_iterations; /* turns of the root; a sub-run has half as many; 0: 30 */
 	int64_t calls;          /* of models; 0: 10,000 */
 	int64_t subruns;        /* 0: 1,000 */
