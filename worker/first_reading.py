@@ -19,6 +19,7 @@ SHARE = 2  # at most this part of what is left is spent
 SHORTEST = 2000  # characters of a part that is not cut again
 TOO_LONG = "context_overflow"
 OVER = "half of the budget was spent, or all questions failed"
+HANDED = 16  # findings at a time: as JSON they are less than a call's arguments may have
 FINDINGS_SHOWN, PATHS_SHOWN, MESSAGE_SHOWN = 60, 20, 200
 
 
@@ -34,12 +35,14 @@ class FirstReading:
     def __init__(self, queries, code_base, texts):
         self._queries, self._code_base, self._texts = queries, code_base, texts
 
-    def first_reading(self, question, check="", size=20000, around=40):
+    def first_reading(self, question, check="", size=20000, around=40, keep=None):
         """Asks a model of each file by itself, of what changed where a comparison was made.
 
         question: the words before each file. check: those before each finding, which a second
         answer may then refute; "": none does. size: characters of a file in one question, about.
-        around: lines before and behind a change.
+        around: lines before and behind a change. keep: is called with findings=[...] until all
+        are told, and then with unread=, how
+        many paths those are.
 
         At most half of what is left of the budget is spent. Returns two lists: the findings, dicts
         with a "path", a "quote" that stands in it and its "line"; and the paths that were not, or
@@ -71,6 +74,8 @@ class FirstReading:
             findings = self._checked(findings, check, purse, log)
         findings = [finding for _part, finding in findings]
         unread = log.unread()
+        if keep:
+            hand_over(keep, findings, unread)
         log.tell(findings, unread)
         return findings, unread
 
@@ -179,6 +184,15 @@ class Log:
             more = f" and {len(unread) - PATHS_SHOWN} more" if len(unread) > PATHS_SHOWN else ""
             print(f"Not read, or not wholly: {', '.join(unread[:PATHS_SHOWN])}{more} "
                   f"({'; '.join(self._reasons)})")
+
+
+def hand_over(keep, findings, unread):
+    for at in range(0, len(findings), HANDED):
+        try:
+            keep(findings=findings[at:at + HANDED])
+        except ValueError:  # a path that is no UTF-8: the root's answer could not have it, either
+            pass
+    keep(unread=len(unread))
 
 
 def words_of(part):

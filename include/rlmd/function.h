@@ -15,6 +15,7 @@
 #pragma once
 
 #include <rlmd/rlmd.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -58,6 +59,10 @@ struct rlmd_function {
 
 	int64_t timeout_ms; /* of one call; 0: 30,000; negative: none but the job's */
 	int64_t max_calls;  /* of one job; 0: none but the job's limit of calls */
+
+	/* For first_code of the host's: the model is not told of it, `doc` may be NULL, and its
+	 * calls are not counted, traced or recorded. The model's code could call it, too. */
+	bool untold;
 };
 
 #define RLMD_FUNCTION_INIT RLMD_INIT(struct rlmd_function)

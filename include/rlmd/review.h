@@ -17,6 +17,7 @@
  */
 #pragma once
 
+#include <rlmd/function.h>
 #include <rlmd/rlmd.h>
 #include <stdbool.h>
 
@@ -82,6 +83,10 @@ RLMD_API bool rlmd_review_task(struct rlmd_review *, struct rlmd_context *, stru
 RLMD_API void rlmd_review_first_code(const struct rlmd_review *, struct rlmd_text *ret_setup,
 				     struct rlmd_text *ret_code);
 
+/* The function that the first reading calls, for the job's `functions`; the review is its owner. It
+ * keeps the findings of the first reading for rlmd_review_spare(). */
+RLMD_API struct rlmd_function rlmd_review_function(struct rlmd_review *);
+
 /*
  * The mistakes in an answer, one a line, as text for the model; the caller frees it. NULL: there
  * are none, or none that are told. Those of single findings, and quotes that stand nowhere, are
@@ -89,9 +94,10 @@ RLMD_API void rlmd_review_first_code(const struct rlmd_review *, struct rlmd_tex
  */
 RLMD_API char *rlmd_review_wrong(struct rlmd_review *, struct rlmd_text answer);
 
-/* The answer of which single findings were told back, lent; empty: none was. Where the job ends
- * without another one, it may be taken. */
-RLMD_API struct rlmd_text rlmd_review_spare(const struct rlmd_review *);
+/* An answer that may be taken where the job ends without one: that of which single findings were
+ * told back, or else the findings of a first reading that was carried to its end. Empty: there is
+ * none. `ret_what` (or NULL) says in a sentence which it is. Both are lent until the next call. */
+RLMD_API struct rlmd_text rlmd_review_spare(const struct rlmd_review *, const char **ret_what);
 
 /* Takes the findings out of the answer, once, and those that were kept. Those that could not be
  * read are listed apart. RLMD_ERROR_SCHEMA if it is no object of findings. The context is

@@ -33,9 +33,10 @@ enum { FILES = 5, STATUS_GATE = 3, SUMMARY_MODE = 0600 };
 struct review_command {
 	struct session *session; /* lent */
 	struct input input;
-	struct sink *reports[FILES]; /* owned; NULL: not asked for */
-	struct rlmd_review *review;  /* owned */
-	struct rlmd_text task;       /* lent by the review */
+	struct sink *reports[FILES];   /* owned; NULL: not asked for */
+	struct rlmd_review *review;    /* owned */
+	struct rlmd_text task;         /* lent by the review */
+	struct rlmd_function function; /* of the first reading; lent likewise */
 };
 
 /* --- before the start ----------------------------------------------------------------------- */
@@ -171,7 +172,7 @@ static bool read_input(struct review_command *command, struct rlmd_error *err)
 	       session_spend_time(session, err);
 }
 
-static struct rlmd_job_options options_of(const struct review_command *command)
+static struct rlmd_job_options options_of(struct review_command *command)
 {
 	struct rlmd_job_options options = session_options(command->session);
 
@@ -180,6 +181,11 @@ static struct rlmd_job_options options_of(const struct review_command *command)
 			       !output_has_events(command->session->output);
 	options.context = command->input.context;
 	rlmd_review_first_code(command->review, &options.setup, &options.first_code);
+	if (options.first_code.size) {
+		command->function = rlmd_review_function(command->review);
+		options.functions = &command->function;
+		options.function_count = 1;
+	}
 	return options;
 }
 

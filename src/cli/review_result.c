@@ -22,14 +22,14 @@ bool review_result_take(struct rlmd_review *review, struct rlmd_context *context
 char *review_result_take_spare(struct rlmd_review *review, struct rlmd_context *context,
 			       json_t *result, struct rlmd_error *failure)
 {
-	struct rlmd_text spare = rlmd_review_spare(review);
-	auto_free char *warning = xasprintf("single findings were told back to the model, which "
-					    "gave no other answer: %s",
-					    failure->text);
+	const char *what;
+	struct rlmd_text spare = rlmd_review_spare(review, &what);
+	auto_free char *warning = NULL;
 
 	if (!spare.size || failure->kind == RLMD_ERROR_CANCELLED ||
 	    failure->kind == RLMD_ERROR_INTERNAL)
 		return NULL;
+	warning = xasprintf("%s: %s", what, failure->text);
 	json_append(json_object_get(result, "warnings"), json_from_text(text_of(warning)));
 	*failure = (struct rlmd_error){0};
 	json_put(result, "success", json_true());

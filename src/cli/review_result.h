@@ -14,8 +14,8 @@ bool review_result_take(struct rlmd_review *, struct rlmd_context *, struct rlmd
 			json_t *result, struct rlmd_error *);
 
 /*
- * An answer of which single findings were told back to the model, and which is paid for, stands
- * where the job failed without another one. The result then is a success, with a warning, which is
+ * An answer that is paid for, rlmd_review_spare(), stands where the job failed without another one.
+ * The result then is a success, with a warning, which is
  * returned as a new string, and `failure` is of no kind, or why the answer cannot be taken. NULL,
  * and all is as it was: there is no such answer, or nothing is wanted of an interrupted job.
  */

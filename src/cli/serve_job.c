@@ -290,6 +290,8 @@ static struct rlmd_job_options options_of(struct serve_job *job)
 		options.strict = false;
 	if (job->review)
 		rlmd_review_first_code(job->review, &options.setup, &options.first_code);
+	if (options.first_code.size)
+		job->params.functions[options.function_count++] = rlmd_review_function(job->review);
 	return options;
 }
 

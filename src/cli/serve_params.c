@@ -428,7 +428,7 @@ static bool read_tools(struct serve_params *params, const json_t *tools, struct 
 	if (tools && !json_is_array(tools))
 		return error_set(err, RLMD_ERROR_USAGE, "tools are an array");
 	params->tools = xcalloc(count + 1, sizeof *params->tools);
-	params->functions = xcalloc(count + 1, sizeof *params->functions);
+	params->functions = xcalloc(count + 1, sizeof *params->functions); /* + 1: a review's */
 	json_array_foreach (tools, i, tool)
 		if (!read_tool(params, tool, err))
 			return error_context(err, "tools[%zu]", i);

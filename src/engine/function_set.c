@@ -100,9 +100,9 @@ static bool check_way(const struct rlmd_function *function, struct rlmd_error *e
 		return refuse(err, function, "needs either a callback or a program");
 	if (function->argv && (!function->argv[0] || function->argv[0][0] != '/'))
 		return refuse(err, function, "needs the absolute path of its program");
-	if (!function->doc || !text_trim(text_of(function->doc)).size)
+	if (!function->untold && !text_trim(text_of(function->doc)).size)
 		return refuse(err, function, "needs words that tell a model what it does");
-	if (strlen(function->doc) > DOC_MAX || !text_is_utf8(text_of(function->doc)))
+	if (text_of(function->doc).size > DOC_MAX || !text_is_utf8(text_of(function->doc)))
 		return refuse(err, function, "has a description over 16 KiB, or none of UTF-8");
 	return function->max_calls >= 0 || refuse(err, function, "has a negative limit of calls");
 }
@@ -150,7 +150,7 @@ static bool add(struct function_set *set, const struct rlmd_function *theirs,
 		return false;
 	function->spec = *given;
 	function->spec.name = xstrdup(given->name);
-	function->spec.doc = xstrdup(given->doc);
+	function->spec.doc = xstrdup(given->doc ? given->doc : "");
 	function->spec.argv = copy_argv(given->argv);
 	function->spec.schema = NULL;
 	if (!function->spec.timeout_ms)
@@ -209,6 +209,8 @@ static void write_described(struct function_set *set)
 		const struct function *function = &set->functions[i];
 		bool more = false;
 
+		if (function->spec.untold)
+			continue;
 		buffer_add_printf(out, "- %s(", function->spec.name);
 		describe_arguments(function->schema, true, &more, out);
 		describe_arguments(function->schema, false, &more, out);

@@ -618,17 +618,31 @@ static void end_function(struct subcall *subcall)
 			});
 }
 
+static void take_outcome(struct subcall *subcall, struct rlmd_text json,
+			 const struct rlmd_error *err)
+{
+	subcall->function = NULL;
+	if (err) {
+		fail(subcall, err->kind, err->text);
+		return;
+	}
+	subcall->word = text_copy(json);
+	subcall->word_size = json.size;
+}
+
+static void on_untold(void *owner, struct rlmd_text json, const struct rlmd_error *err)
+{
+	struct subcall *subcall = owner;
+
+	take_outcome(subcall, json, err);
+	subcall_end(subcall);
+}
+
 static void on_function(void *owner, struct rlmd_text json, const struct rlmd_error *err)
 {
 	struct subcall *subcall = owner;
 
-	subcall->function = NULL;
-	if (err) {
-		fail(subcall, err->kind, err->text);
-	} else {
-		subcall->word = text_copy(json);
-		subcall->word_size = json.size;
-	}
+	take_outcome(subcall, json, err);
 	end_function(subcall);
 	if (llm_knows_places(subcall->caller->scope->llm))
 		keep_outcome(subcall);
@@ -648,6 +662,12 @@ static void start_function(struct subcall *subcall, const struct worker_call *ca
 	subcall->asked = text_copy(call->texts[0]);
 	subcall->asked_size = call->texts[0].size;
 	subcall->started = clock_ms();
+	if (function->spec.untold) {
+		subcall_open(subcall);
+		subcall->function = function_call_start(scope->base, function, call->texts[0],
+							on_untold, subcall);
+		return;
+	}
 	if (llm_knows_places(scope->llm)) {
 		name_value(subcall, subcall->name, call->texts[0]);
 		before = kept_value_find(llm_kept(scope->llm), &subcall->value, &size);

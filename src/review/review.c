@@ -1,4 +1,5 @@
 /* The face of the floor, rlmd/review.h: from a task to findings and reports. */
+#include <inttypes.h>
 #include <rlmd/context.h>
 #include <rlmd/review.h>
 #include <stdlib.h>
@@ -26,7 +27,12 @@ enum {
 	ABOUT_MAX = 20000, /* characters of a description */
 	AROUND = 40,       /* lines that the first reading shows before and behind a change */
 	AROUND_DEEP = 400,
+	FIRST_MAX = 10000, /* findings that are kept of a first reading */
+	FIRST_DEPTH = 32,
 };
+
+/* By which the first reading gives its findings to us. */
+#define KEEP_NAME "keep_findings"
 
 struct rlmd_review {
 	const struct prompt_set *prompts; /* owned */
@@ -54,6 +60,10 @@ struct rlmd_review {
 	 * these alone. */
 	char *told;               /* owned */
 	struct submission before; /* its findings that stay */
+
+	json_t *first_findings; /* owned: of the first reading; NULL: none yet */
+	char *first;            /* owned: they as an answer, once it has ended; NULL: not yet */
+	char *first_what;       /* owned: a sentence about it; likewise */
 };
 
 /* --- before the start --------------------------------------------------------------------- */
@@ -123,6 +133,9 @@ void rlmd_review_free(struct rlmd_review *review)
 	submission_done(&review->submission);
 	submission_done(&review->before);
 	free(review->told);
+	json_decref(review->first_findings);
+	free(review->first);
+	free(review->first_what);
 	code_done(&review->code);
 	rlmd_context_unref(review->context);
 	baseline_done(&review->baseline);
@@ -218,7 +231,8 @@ static void render(const struct rlmd_review *review, const char *prompt, struct 
 	prompt_render(prompts, prompt, &values, out, NULL);
 }
 
-/* The questions of the first reading as a Python dict: JSON strings are such, too. */
+/* The questions of the first reading as a Python dict: JSON strings are such, too. A model is not
+ * shown it. */
 static void make_setup(struct rlmd_review *review)
 {
 	auto_evbuffer struct evbuffer *question = buffer_new(), *out = buffer_new();
@@ -232,6 +246,7 @@ static void make_setup(struct rlmd_review *review)
 			  "around", deep ? AROUND_DEEP : AROUND);
 	buffer_add_printf(out, "reading = ");
 	json_write(words, false, out);
+	buffer_add_printf(out, "\nreading[\"keep\"] = " KEEP_NAME "\n");
 	free(review->setup);
 	review->setup = text_drain(out, NULL);
 }
@@ -245,6 +260,56 @@ void rlmd_review_first_code(const struct rlmd_review *review, struct rlmd_text *
 		*ret_setup = text_of(made ? review->setup : "");
 	if (ret_code)
 		*ret_code = text_of(made ? "findings, unread = first_reading(**reading)\n" : "");
+}
+
+static void keep_findings(struct rlmd_review *review, const json_t *findings)
+{
+	json_t *each;
+	size_t i;
+
+	if (!review->first_findings)
+		review->first_findings = json_make_array();
+	json_array_foreach (findings, i, each)
+		if (json_array_size(review->first_findings) < FIRST_MAX)
+			json_append(review->first_findings, json_incref(each));
+}
+
+static void end_first(struct rlmd_review *review, int64_t unread)
+{
+	json_auto_t *answer = json_make("{s:O}", "findings", review->first_findings);
+
+	review->first = json_to_string(answer);
+	review->first_what = xasprintf("these are the findings of the files one by one (%" PRId64
+				       " not, or not wholly, read), for the review across them "
+				       "gave no answer",
+				       unread);
+}
+
+/* At its end "unread" is told. The model's own code runs later, and is not listened to. */
+static void keep_first(void *owner, struct rlmd_function_call *call, struct rlmd_text arguments)
+{
+	struct rlmd_review *review = owner;
+	json_auto_t *given = json_read(arguments, FIRST_DEPTH, NULL);
+
+	if (!review->first) {
+		keep_findings(review, json_object_get(given, "findings"));
+		if (json_object_get(given, "unread"))
+			end_first(review, json_get_integer(given, "unread", 0));
+	}
+	rlmd_function_reply(call, text_of("null"));
+}
+
+struct rlmd_function rlmd_review_function(struct rlmd_review *review)
+{
+	return (struct rlmd_function){
+		.size = sizeof(struct rlmd_function),
+		.name = KEEP_NAME,
+		.schema = "{\"type\":\"object\",\"properties\":{\"findings\":{\"type\":\"array\"},"
+			  "\"unread\":{\"type\":\"integer\"}}}",
+		.call = keep_first,
+		.owner = review,
+		.untold = true,
+	};
 }
 
 bool rlmd_review_task(struct rlmd_review *review, struct rlmd_context *context,
@@ -367,9 +432,21 @@ char *rlmd_review_wrong(struct rlmd_review *review, struct rlmd_text answer)
 	return told;
 }
 
-struct rlmd_text rlmd_review_spare(const struct rlmd_review *review)
+struct rlmd_text rlmd_review_spare(const struct rlmd_review *review, const char **ret_what)
 {
-	return text_of(review ? review->told : NULL);
+	const char *what = NULL;
+	struct rlmd_text spare = text_of("");
+
+	if (review && review->told) {
+		spare = text_of(review->told);
+		what = "single findings were told back to the model, which gave no other answer";
+	} else if (review && review->first && json_array_size(review->first_findings)) {
+		spare = text_of(review->first);
+		what = review->first_what;
+	}
+	if (ret_what)
+		*ret_what = what;
+	return spare;
 }
 
 static bool is_said_before(const struct findings *before, const struct finding *finding)

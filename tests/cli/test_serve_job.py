@@ -138,6 +138,21 @@ class Reviews(client.ServeTest):
         self.assertEqual((finding["path"], finding["line"]), ("a.c", 3))
         self.assertEqual(self.close(peer), (0, ""))
 
+    def test_findings_outlive_the_root(self):
+        """The files were read one by one; the review across them gives no answer."""
+        self.write("tree/a.c", "int f(char *a)\n{\n\tfree(a);\n}\n")
+
+        def model(asked):
+            first = asked["messages"][-1]["content"].startswith("You review one file")
+            return {"text": self.FINDING[6:-1] if first else "I have looked at it."}
+
+        peer = self.open(model_request=model)
+        result = self.answered(peer, model="client", review={"path": "tree"},
+                               options={"max-iterations": 2})
+        self.assertEqual([each["line"] for each in result["review"]["findings"]], [3])
+        self.assertIn("gave no answer", " ".join(result["warnings"]))
+        self.assertEqual(self.close(peer), (0, ""))
+
     def test_of_changes_and_of_none(self):
         self.write("a.c", "int f(char *a)\n{\n}\n")
         self.git("init", "-q", ".")

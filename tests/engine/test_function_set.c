@@ -55,6 +55,28 @@ static void test_told(void **state)
 	function_set_free(NULL);
 }
 
+/* The worker has it, and a model hears nothing of it. */
+static void test_untold(void **state)
+{
+	struct rlmd_function functions[] = {lookup, lookup};
+	struct function_set *set;
+
+	(void)state;
+	functions[1].name = "keep";
+	functions[1].doc = NULL;
+	functions[1].untold = true;
+	set = function_set_new(functions, 2, NULL, NULL);
+	assert_non_null(set);
+	assert_non_null(function_set_find(set, "keep"));
+	assert_non_null(strstr(function_set_json(set).bytes, "\"keep\""));
+	assert_true(text_equal(function_set_described(set),
+			       "- lookup(key, limit: integer = ...): Looks a customer up.\n"));
+	function_set_free(set);
+	set = function_set_new(&functions[1], 1, NULL, NULL);
+	assert_int_equal(function_set_described(set).size, 0);
+	function_set_free(set);
+}
+
 static void assert_refused(struct rlmd_function function, const char *why)
 {
 	struct rlmd_error err = {0};
@@ -186,8 +208,11 @@ static void test_arguments(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_told),           cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_later_versions), cmocka_unit_test(test_names_are_one_things),
+		cmocka_unit_test(test_told),
+		cmocka_unit_test(test_untold),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_later_versions),
+		cmocka_unit_test(test_names_are_one_things),
 		cmocka_unit_test(test_arguments),
 	};
 

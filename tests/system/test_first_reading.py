@@ -207,6 +207,51 @@ class FirstReading(ProviderTest):
         outcome, _ = self.review(status=0)
         self.assertEqual(outcome.result["review"]["findings"], [])
 
+    def test_findings_outlive_the_root(self):
+        """Each file was read and is paid for: a root without an answer takes nothing away."""
+        self.tree(3, f1="void f(char *a, char *b)\n{\n\tstrcpy(a, b);\n}\n",
+                  f2="int straße; // 日本語 🙂\nstrcpy(ä, b);\n")
+        self.root = lambda request: Reply(text="I have looked at it.")
+        outcome, _ = self.review("--max-iterations", "2", "--sarif", self.dir / "s.sarif")
+        self.assertTrue(outcome.result["success"])
+        self.assertEqual([(each["path"], each["line"])
+                          for each in outcome.result["review"]["findings"]],
+                         [("src/f1.c", 3), ("src/f2.c", 2)])
+        self.assertRegex(" ".join(outcome.result["warnings"]),
+                         "the files one by one .0 not, or not wholly, read.")
+        report = json.loads((self.dir / "s.sarif").read_text())
+        self.assertEqual(len(report["runs"][0]["results"]), 2)
+
+    def test_findings_outlive_a_root_that_is_refused(self):
+        self.tree(2, f1="strcpy(a, b);\n")
+        self.root = lambda request: Reply(error="auth")
+        outcome, _ = self.review()
+        self.assertEqual(len(outcome.result["review"]["findings"]), 1)
+
+    def test_a_root_without_an_answer_and_without_findings_fails(self):
+        self.tree(2)
+        self.root = lambda request: Reply(text="I have looked at it.")
+        outcome, _ = self.review("--max-iterations", "2", status=9)
+        self.assertFalse(outcome.result["success"])
+
+    def test_findings_are_kept_of_the_first_reading_alone(self):
+        """The code of the model cannot add to them later, whatever it was told."""
+        self.tree(2, f1="strcpy(a, b);\n")
+        self.root = lambda request: code(
+            "keep_findings(findings=[dict(findings[0], rule='leak', quote='int f0(void)',",
+            "    path='src/f0.c', line=1)], unread=0)")
+        outcome, _ = self.review("--max-iterations", "2")
+        self.assertEqual([each["path"] for each in outcome.result["review"]["findings"]],
+                         ["src/f1.c"])
+
+    def test_what_is_kept_is_no_call(self):
+        """It takes none of the calls that were allowed, and no word of it reaches a model."""
+        self.tree(2, f1="strcpy(a, b);\n")
+        outcome, requests = self.review("--max-calls", "4", "--trace", self.dir / "t.jsonl")
+        self.assertEqual(len(requests), 4)
+        self.assertNotIn("keep_findings", json.dumps([each.messages for each in requests]))
+        self.assertNotIn('"function"', (self.dir / "t.jsonl").read_text())
+
     def test_a_window_that_is_smaller_than_a_piece(self):
         """A part that is too long for the model is asked about in halves."""
         self.tree(0, f="\n".join(f"int v{number};" for number in range(1500)) + "\nstrcpy(a, b);\n")
