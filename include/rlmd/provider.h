@@ -23,6 +23,7 @@ extern "C" {
 
 struct event_base;
 struct rlmd_job;
+struct rlmd_price;
 struct rlmd_price_table;
 struct rlmd_probe;
 struct rlmd_provider;
@@ -105,8 +106,11 @@ struct rlmd_provider_options {
 	rlmd_model_ask_fn *ask;
 	rlmd_model_cancel_fn *cancel; /* or NULL */
 	void *owner;                  /* lent: of both */
-	bool costs_nothing;           /* else answers or the price tables say the cost */
+	bool costs_nothing;           /* else answers, `price` or the tables say the cost */
 	int64_t window; /* tokens of prompt and answer together; 0: by the tables, or 128,000 */
+	const struct rlmd_price *price; /* of each of its models, in place of the tables
+					   (rlmd/price.h): a cache's price of 0 is that of
+					   input. Copied; NULL: by the tables */
 };
 
 #define RLMD_PROVIDER_OPTIONS_INIT RLMD_INIT(struct rlmd_provider_options)
@@ -114,7 +118,8 @@ struct rlmd_provider_options {
 /*
  * One reference, for the caller. Reads the environment and the price tables, opens no connection;
  * a key is missed when the first job may ask (rlmd_job_start()). NULL with RLMD_ERROR_USAGE:
- * unknown kind, bad name, neither kind nor `ask`, or both; RLMD_ERROR_INPUT: a bad price table.
+ * unknown kind, bad name, neither kind nor `ask`, or both, a price that is negative or beside
+ * costs_nothing; RLMD_ERROR_INPUT: a bad price table.
  */
 RLMD_API struct rlmd_provider *rlmd_provider_new(const struct rlmd_provider_options *,
 						 struct rlmd_error *);

@@ -369,6 +369,38 @@ bool rlmd_price_find(const struct rlmd_price_table *table, const char *provider,
 	return abi_copy_out(ret, &found, sizeof found, sizeof found);
 }
 
+static bool is_price(int64_t rate)
+{
+	return rate >= 0 && rate <= (int64_t)(RATE_MAX * MONEY_DOLLAR);
+}
+
+bool price_take(const struct rlmd_price *theirs, struct price *ret, struct rlmd_error *err)
+{
+	struct rlmd_price given;
+
+	if (!abi_copy_in(&given, sizeof given, theirs, sizeof given, "rlmd_price", err))
+		return false;
+	*ret = (struct price){
+		.input = given.input,
+		.output = given.output,
+		.cache_read = given.cache_read ? given.cache_read : given.input,
+		.cache_write = given.cache_write ? given.cache_write : given.input,
+		.cache_write_1h = given.cache_write_1h ? given.cache_write_1h : given.input,
+		.context_window = given.context_window,
+		.max_output = given.max_output,
+	};
+	if (given.long_prompt)
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "a price of a provider's options is the same for all prompts, so "
+				 "long_prompt is 0");
+	return (is_price(given.input) && is_price(given.output) && is_price(given.cache_read) &&
+		is_price(given.cache_write) && is_price(given.cache_write_1h) &&
+		given.context_window >= 0 && given.max_output >= 0) ||
+	       error_set(err, RLMD_ERROR_USAGE,
+			 "a price is from 0 to 10^12 pico-dollars a token, and sizes are not "
+			 "negative");
+}
+
 static bool is_count(int64_t count)
 {
 	return count >= 0 && count <= COUNT_MAX;

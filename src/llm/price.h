@@ -33,5 +33,8 @@ struct rlmd_price_table *price_table_ref(struct rlmd_price_table *);
 bool price_find(const struct rlmd_price_table *, const char *provider, const char *model,
 		struct price *ret);
 
+/* Of a host's options; RLMD_ERROR_USAGE for what is no price. */
+bool price_take(const struct rlmd_price *, struct price *ret, struct rlmd_error *);
+
 /* Cached and written tokens at their own prices, the rest of the input at the full one. */
 int64_t price_cost(const struct price *, const struct llm_usage *);

@@ -206,6 +206,12 @@ bool provider_check_name(const char *name, struct rlmd_error *err)
 static bool read_prices(struct rlmd_provider *provider, const struct rlmd_provider_options *config,
 			struct rlmd_error *err)
 {
+	provider->own_price = config->price;
+	if (config->price && provider->free)
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "provider %s costs nothing, and has a price", provider->name);
+	if (config->price && !price_take(config->price, &provider->own, err))
+		return false;
 	if (config->prices)
 		provider->given = price_table_ref(config->prices);
 	else if (config->price_table)
@@ -465,8 +471,13 @@ static size_t price_place(const struct rlmd_provider *provider, const char *mode
 
 bool provider_price(const struct rlmd_provider *provider, const char *model, struct price *ret)
 {
-	size_t place = price_place(provider, model);
+	size_t place;
 
+	if (provider->own_price) {
+		*ret = provider->own;
+		return true;
+	}
+	place = price_place(provider, model);
 	if (provider->priced->of[place].known)
 		*ret = provider->priced->of[place].price;
 	return provider->priced->of[place].known;

@@ -54,6 +54,8 @@ struct rlmd_provider {
 	int64_t window;                           /* of all its models; 0: by the tables */
 	struct rlmd_price_table *shipped, *given; /* owned; `given` comes first, may be NULL */
 	struct priced *priced;                    /* owned */
+	struct price own;                         /* of each model, in place of the tables; */
+	bool own_price;                           /* if this is set */
 	json_t *quirks;                           /* owned: model -> bits of enum adapter_quirk */
 	json_t *rooms;                            /* owned: model -> "window", "output", as told */
 	json_t *notes;           /* owned array: what whoever uses it should be warned of */
