@@ -18,6 +18,7 @@
 
 #include <rlmd/budget.h>
 #include <rlmd/engine.h>
+#include <rlmd/provider.h>
 #include <rlmd/rlmd.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -114,6 +115,21 @@ struct rlmd_subcall { /* a call or a run that code or a plan asked for has ended
 	const char *error; /* the name of its kind; NULL: it succeeded */
 };
 
+struct rlmd_activity { /* a run, or a call of a model: about to begin, in line, or under way */
+	size_t size;
+	enum rlmd_subcall_kind kind;
+	const char *run;    /* of a call: the run that asks (a plan: the job's id); of a run: its
+			       own id, NULL before it has begun */
+	const char *parent; /* of a run: the run that asked for it; NULL: none, and of a call */
+	int64_t depth;      /* of `run`, or of the run that is to begin */
+	int64_t turn;       /* of `run`, from 1; 0: before the first, and of a plan */
+	const char *model;
+	enum rlmd_model_kind call; /* of a call */
+	struct rlmd_text prompt;   /* of a call its last message, of a run its task */
+	int64_t elapsed_ms;        /* since it was asked for */
+	bool waits;                /* a call that was not sent yet */
+};
+
 /*
  * Each hook may be NULL. A hook may call rlmd_job_interrupt(), rlmd_job_cancel(),
  * rlmd_job_free() and rlmd_job_start(), for any job, but not rlmd_engine_wait()
@@ -151,6 +167,15 @@ struct rlmd_hooks {
 	 * job has ended meanwhile. NULL: every answer is taken.
 	 */
 	void (*check)(void *owner, struct rlmd_job *, struct rlmd_text answer, struct rlmd_check *);
+
+	/*
+	 * A model is about to be asked, for a turn too, or a sub-run to begin. True: it goes on.
+	 * False refuses it, and may say why in `why` (of no kind: RLMD_ERROR_REFUSED): code that
+	 * asked gets this error, and a run that may not have its turn ends with it. A call that is
+	 * refused counts as one of the job's calls.
+	 */
+	bool (*before)(void *owner, struct rlmd_job *, const struct rlmd_activity *,
+		       struct rlmd_error *why);
 };
 
 #define RLMD_HOOKS_INIT RLMD_INIT(struct rlmd_hooks)
@@ -360,6 +385,16 @@ struct rlmd_job_status {
 
 /* False, and nothing is filled, if ret->size is unknown. */
 RLMD_API bool rlmd_job_get_status(const struct rlmd_job *, struct rlmd_job_status *);
+
+/* Calls `tell` for each run and each call of a model that is alive, the oldest first. `tell` must
+ * not free the job. */
+typedef void rlmd_activity_fn(void *owner, const struct rlmd_activity *);
+RLMD_API void rlmd_job_each_activity(const struct rlmd_job *, rlmd_activity_fn *tell, void *owner);
+
+/* Fills the rest of the job's limits: RLMD_NOTHING where nothing is left, or RLMD_UNLIMITED;
+ * `max_depth` and `max_iterations` of the root. False, and nothing is filled, if ret->size is
+ * unknown. */
+RLMD_API bool rlmd_job_get_left(const struct rlmd_job *, struct rlmd_limits *ret);
 
 /* A warning from before the job began, about its inputs, provider or prices, by
  * number from 0. Lent; NULL: there are no more. The result has them, too. */

@@ -339,6 +339,27 @@ struct rlmd_account *budget_account(struct budget *budget)
 	return &budget->account;
 }
 
+static int64_t left_of(int64_t limit, int64_t used)
+{
+	return limit == BUDGET_UNLIMITED ? limit : int64_max(limit - used, 0);
+}
+
+struct budget_limits budget_left(const struct budget *budget)
+{
+	const struct budget *root = root_of(budget);
+	struct rlmd_amount left = budget_remaining(budget);
+
+	return (struct budget_limits){
+		.cost = left.cost,
+		.tokens = left.tokens,
+		.time_ms = budget_remaining_ms(budget),
+		.max_depth = budget->limits.max_depth,
+		.max_iterations = budget_remaining_iterations(budget),
+		.calls = left_of(root->limits.calls, root->calls),
+		.subruns = left_of(root->limits.subruns, root->subruns),
+	};
+}
+
 const struct budget_limits *budget_limits(const struct budget *budget)
 {
 	return &budget->limits;

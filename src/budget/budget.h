@@ -128,6 +128,7 @@ struct rlmd_amount budget_remaining(const struct budget *);
 struct rlmd_amount budget_unspent(const struct budget *);
 int64_t budget_remaining_ms(const struct budget *);
 int budget_remaining_iterations(const struct budget *);
+struct budget_limits budget_left(const struct budget *); /* of all limits; `above` is NULL */
 const struct budget_limits *budget_limits(const struct budget *);
 /* By this budget and all below it: billed beyond what had been reserved. */
 struct rlmd_amount budget_overrun(const struct budget *);

@@ -31,6 +31,7 @@ enum { CALL_FIRST, CALL_AGAIN };
 struct ask {
 	struct scope *scope; /* lent */
 	struct ask_options options;
+	struct activity activity;
 	struct log log; /* its caller's, with its number and kind */
 	char place[CALLER_PLACE_SIZE];
 	struct permit *permit; /* owned: our place among the calls at once, or in line for it */
@@ -432,6 +433,7 @@ static bool on_rested(void *owner)
 
 static void ask_free(struct ask *ask)
 {
+	activity_end(&ask->scope->activities, &ask->activity);
 	account_wait_no_more(&ask->waiter);
 	account_drop(&ask->reservation);
 	permit_free(ask->permit);
@@ -498,7 +500,7 @@ static void on_llm(void *owner, const struct llm_response *response, const struc
 	struct ask *ask = owner;
 
 	ask->call = NULL;
-	ask->scope->calls_in_flight--;
+	ask->activity.sent = false;
 	ask->cached = response->cached;
 	ask_settle(ask, &response->usage, response->cost, response->cost_known, err);
 	ask_learn(ask->options.caller, &ask->options.request, &ask->counts, response);
@@ -550,6 +552,14 @@ static bool may_be_sent(struct ask *ask, struct rlmd_error *err)
 		ask_admit(ask, err));
 }
 
+/* The host is asked once, also where the reply of the first attempt was cut. */
+static bool host_allows(struct ask *ask, struct rlmd_error *err)
+{
+	struct rlmd_activity activity = activity_show(&ask->activity);
+
+	return ask->cut || hooks_allow(&ask->scope->hooks, &activity, err);
+}
+
 static void on_permit(void *owner)
 {
 	struct ask *ask = owner;
@@ -562,11 +572,11 @@ static void on_permit(void *owner)
 		return;
 	}
 	ask_look_up(ask);
-	asks = may_be_sent(ask, &err);
+	asks = may_be_sent(ask, &err) && host_allows(ask, &err);
 	if (!asks || kept_is_found(request->lookup))
 		permit_spare(ask->permit);
 	if (asks) {
-		ask->scope->calls_in_flight++;
+		ask->activity.sent = true;
 		account_send(&ask->reservation);
 		ask->call_started = clock_ms();
 		if (!ask->call_sent)
@@ -603,7 +613,14 @@ struct ask *ask_start(struct scope *scope, const struct ask_options *options, as
 	request->rest_owner = ask;
 	request->log = &ask->log;
 	request->run = options->caller->id;
-	request->of_operation = !options->caller->run;
+	request->of_operation = options->caller->depth < 0;
+	ask->activity = (struct activity){
+		.request = request,
+		.run = options->caller->id,
+		.depth = request->depth,
+		.turn = options->caller->activity.turn,
+	};
+	activity_begin(&scope->activities, &ask->activity);
 	ask->permit = permit_ask(scope->calls, CALL_FIRST, on_permit, ask);
 	return ask;
 }
@@ -617,7 +634,6 @@ struct llm_usage ask_cancel(struct ask *ask)
 	if (!ask)
 		return response.usage;
 	if (ask->call) {
-		ask->scope->calls_in_flight--;
 		response.duration_ms = clock_ms() - ask->call_started;
 		llm_cancel(ask->call, &response.usage, &response.cost);
 		response.cost_known = llm_price(ask->scope->llm, ask->options.request.model, 0, 0,

@@ -11,8 +11,22 @@
 #include "engine/scope.h"
 #include "trace/record.h"
 
+void caller_begin(struct caller *caller, const char *model, struct rlmd_text task)
+{
+	caller->activity = (struct activity){
+		.run = caller->id,
+		.parent = caller->parent ? caller->parent->id : NULL,
+		.model = model,
+		.task = task,
+		.depth = caller->depth,
+	};
+	activity_begin(&caller->scope->activities, &caller->activity);
+}
+
 void caller_done(struct caller *caller)
 {
+	if (caller->activity.run)
+		activity_end(&caller->scope->activities, &caller->activity);
 	json_decref(caller->warnings);
 	caller->warnings = NULL;
 	json_decref(caller->asked);

@@ -1,5 +1,5 @@
 /*
- * engine/caller.h - who makes calls: a run, or a plan that no run has ordered.
+ * engine/caller.h - who makes calls: a run, a plan that no run has ordered, or a session.
  *
  * All that a model call or a sub-run needs to know of whoever asked for it: who
  * pays, who is warned, and how the trace names it.
@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "engine/activity.h"
 
 struct rlmd_error;
 struct budget;
@@ -33,7 +34,7 @@ enum {
 struct caller {
 	struct scope *scope;           /* lent */
 	struct caller *parent;         /* lent: is warned too; NULL: none */
-	struct run *run;               /* lent; NULL: a plan, which needs no permit */
+	struct run *run;               /* lent; NULL: a plan or a session, which need no permit */
 	const char *id;                /* lent: in the trace */
 	char path[CALLER_PATH_SIZE];   /* the same in each attempt at the work; empty: the root's */
 	json_t *asked;                 /* owned: what it asked for -> how often; or NULL */
@@ -47,7 +48,11 @@ struct caller {
 	int calls;                     /* and runs that it has asked for so far: their numbers */
 	size_t answers, answers_max;   /* bytes of the answers that it has not taken yet */
 	json_t *warnings;              /* owned array of strings */
+	struct activity activity;      /* a run's, from caller_begin() on */
 };
+
+/* A run is alive from here to caller_done(). `model` and `task` are lent so long. */
+void caller_begin(struct caller *, const char *model, struct rlmd_text task);
 
 void caller_done(struct caller *);
 

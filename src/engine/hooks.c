@@ -273,6 +273,26 @@ void hooks_tell_check(struct hooks *hooks, struct rlmd_text answer, struct rlmd_
 	TELL(hooks, check, answer, check);
 }
 
+bool hooks_allow(struct hooks *hooks, const struct rlmd_activity *activity, struct rlmd_error *err)
+{
+	struct rlmd_error why = {0};
+	bool telling = hooks->telling, allowed;
+
+	if (!hooks->of.before)
+		return true;
+	hooks->telling = true;
+	allowed = hooks->of.before(hooks->of.owner, hooks->job, activity, &why);
+	hooks->telling = telling;
+	if (allowed)
+		return true;
+	if (!*why.text)
+		error_set(&why, why.kind, "the host refuses it");
+	if (!why.kind)
+		why.kind = RLMD_ERROR_REFUSED;
+	*err = why;
+	return false;
+}
+
 void hooks_tell_end(struct hooks *hooks, const struct rlmd_result *result)
 {
 	if (hooks->of.end)

@@ -35,5 +35,8 @@ void hooks_tell_delta(struct hooks *, struct rlmd_text words);
 void hooks_tell_check(struct hooks *, struct rlmd_text answer, struct rlmd_check *); /* `check`
 											is set */
 
+/* False: the host refuses it, for a reason. */
+bool hooks_allow(struct hooks *, const struct rlmd_activity *, struct rlmd_error *);
+
 /* The hook may free the job, and this with it. */
 void hooks_tell_end(struct hooks *, const struct rlmd_result *);

@@ -270,6 +270,7 @@ static struct rlmd_job *job_new(struct rlmd_engine *engine, const struct rlmd_jo
 	job = xcalloc(1, sizeof *job);
 	job->hosted.engine = engine;
 	job->scope.base = engine->base;
+	TAILQ_INIT(&job->scope.activities);
 	job->started = clock_ms();
 	if (job_options_take(job, options, purpose, err) &&
 	    (purpose == JOB_TO_CHECK ||
@@ -364,8 +365,8 @@ bool rlmd_job_get_status(const struct rlmd_job *job, struct rlmd_job_status *ret
 	if (!job)
 		return false;
 	status.turn = job->task.root ? run_turn(job->task.root) : 0;
-	status.depth = scope_deepest(&job->scope);
-	status.calls_in_flight = job->scope.calls_in_flight;
+	status.depth = activity_deepest(&job->scope.activities);
+	status.calls_in_flight = activity_calls(&job->scope.activities);
 	status.elapsed_ms = clock_ms() - job->started;
 	status.max_cost = job->scope.config.limits.cost;
 	status.interrupted = job->interrupted || job->cancelled;
@@ -373,6 +374,46 @@ bool rlmd_job_get_status(const struct rlmd_job *job, struct rlmd_job_status *ret
 	status.cost = account ? budget_usage(account)->cost : job->result.usage.cost;
 	job->kind->count(job, &status.operations, &status.operations_ended);
 	return abi_copy_out(ret, &status, sizeof status, sizeof status);
+}
+
+/* As options say it, where 0 means the default. */
+static int64_t limit_of(int64_t left)
+{
+	return left ? left : RLMD_NOTHING;
+}
+
+bool rlmd_job_get_left(const struct rlmd_job *job, struct rlmd_limits *ret)
+{
+	const struct budget *account = job ? job->kind->account(job) : NULL;
+	struct budget_limits left;
+	struct rlmd_limits limits;
+
+	if (!job)
+		return false;
+	left = account ? budget_left(account) : job->scope.config.limits;
+	limits = (struct rlmd_limits){
+		.cost = limit_of(left.cost),
+		.tokens = limit_of(left.tokens),
+		.time_ms = left.time_ms > BUDGET_TIME_MAX ? RLMD_UNLIMITED : limit_of(left.time_ms),
+		.max_depth = limit_of(left.max_depth),
+		.max_iterations = limit_of(left.max_iterations),
+		.calls = limit_of(left.calls),
+		.subruns = limit_of(left.subruns),
+	};
+	return abi_copy_out(ret, &limits, sizeof limits, sizeof limits);
+}
+
+void rlmd_job_each_activity(const struct rlmd_job *job, rlmd_activity_fn *tell, void *owner)
+{
+	const struct activity *activity;
+
+	if (!job || !tell)
+		return;
+	TAILQ_FOREACH (activity, &job->scope.activities, entry) {
+		struct rlmd_activity shown = activity_show(activity);
+
+		tell(owner, &shown);
+	}
 }
 
 const char *rlmd_job_warning(const struct rlmd_job *job, size_t index)

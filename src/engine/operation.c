@@ -610,11 +610,40 @@ static void start_child(struct operation *operation)
 		context_input_done(&input);
 }
 
+static void refuse(struct operation *operation, const struct rlmd_error *err)
+{
+	drop_permits(operation);
+	admission_decline(&operation->set->admission);
+	operation->wanting = false;
+	fail(operation, err);
+	end(operation);
+}
+
+static bool host_allows(struct operation *operation, struct rlmd_error *err)
+{
+	const struct caller *caller = operation->set->caller;
+	const struct rlmd_activity activity = {
+		.size = sizeof activity,
+		.kind = RLMD_SUBCALL_RUN,
+		.parent = caller->id,
+		.depth = caller->depth + 1,
+		.model = model_of(operation),
+		.prompt = operation->input,
+	};
+
+	return hooks_allow(&caller->scope->hooks, &activity, err);
+}
+
 static void on_permit(void *owner)
 {
 	struct operation *operation = owner;
+	struct rlmd_error err;
 
 	operation->way = admission_way(&operation->set->admission, operation->reason);
+	if (operation->way == WAY_SUBRUN && !host_allows(operation, &err)) {
+		refuse(operation, &err);
+		return;
+	}
 	if (operation->way == WAY_SUBRUN) {
 		start_child(operation);
 		return;

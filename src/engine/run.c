@@ -329,7 +329,7 @@ static enum step run_ask(struct run *run)
 	if (budget_iteration_block(run->budget, &blocked))
 		return stop(run, blocked.stop, blocked.text);
 	budget_count_iteration(run->budget);
-	run->turn++;
+	run->caller.activity.turn = ++run->turn;
 	run_words_say_turn(run);
 	ask_model(run, LLM_TURN, SCOPE_OUTPUT_TURN);
 	return await(run, RUN_READ);
@@ -796,7 +796,7 @@ struct run *run_start(struct scope *scope, const struct run_options *options, ru
 	};
 	caller_set_path(&run->caller, options->place);
 	log_add_text(&run->caller.log, "run", run->id);
-	scope->runs_alive[run->depth]++;
+	caller_begin(&run->caller, run_words_model(run), text_from(run->task, run->task_size));
 	record_run(scope->trace, run->id, options->parent ? options->parent->id : NULL, run->depth,
 		   options->task, run_words_model(run), run_words_prompts(run)->name, &run->context,
 		   run->depth ? NULL : scope_sandbox(scope));
@@ -868,7 +868,6 @@ void run_free(struct run *run)
 	evbuffer_free(run->observations);
 	evbuffer_free(run->last_observations);
 	caller_done(&run->caller);
-	run->scope->runs_alive[run->depth]--;
 	free(run->look);
 	free(run->task);
 	free(run->model);

@@ -118,14 +118,6 @@ struct brief_facts scope_facts(const struct scope *scope)
 	};
 }
 
-int scope_deepest(const struct scope *scope)
-{
-	for (int depth = RUN_DEPTH_MAX - 1; depth > 0; depth--)
-		if (scope->runs_alive[depth])
-			return depth;
-	return 0;
-}
-
 json_t *scope_sandbox(const struct scope *scope)
 {
 	return scope->sandbox ? sandbox_report(scope->sandbox) : json_null();

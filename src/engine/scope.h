@@ -15,6 +15,7 @@
 #include "async/scheduler.h"
 #include "base/log.h"
 #include "budget/budget.h"
+#include "engine/activity.h"
 #include "engine/estimators.h"
 #include "engine/hooks.h"
 #include "llm/llm.h"
@@ -72,8 +73,7 @@ struct scope {
 	struct hooks hooks;
 
 	bool overrun; /* a warning of output beyond max_tokens was given */
-	int calls_in_flight;
-	int runs_alive[RUN_DEPTH_MAX];                /* by depth, for the status line */
+	struct activity_list activities;
 	int64_t call_count, call_ms;                  /* finished llm_query calls, for prompts */
 	int64_t subrun_count, subrun_ms, subrun_cost; /* finished sub-runs, for prompts */
 };
@@ -126,7 +126,6 @@ const struct prompt_set *scope_find_prompts(const struct scope *, const char *mo
 
 const struct prompt_set *scope_prompts(const struct scope *, int depth); /* of a run there; lent */
 struct brief_facts scope_facts(const struct scope *);                    /* lent as the scope is */
-int scope_deepest(const struct scope *); /* depth of the deepest run that is alive; or 0 */
 /* Whether the limit belongs to an account above the job, which may have more another time. */
 bool scope_ends_with_account(const struct scope *, const struct budget *, enum rlmd_stop);
 

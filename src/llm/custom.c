@@ -89,22 +89,6 @@ static void on_posted(evutil_socket_t fd, short what, void *owner)
 	request->end(request->owner, err.kind ? &err : NULL, request->retry_after_ms);
 }
 
-static enum rlmd_model_kind kind_of(const struct llm_request *asked)
-{
-	if (asked->of_operation)
-		return RLMD_MODEL_OPERATION;
-	switch (asked->kind) {
-	case LLM_TURN:
-		return RLMD_MODEL_TURN;
-	case LLM_FORCED:
-		return RLMD_MODEL_FORCED;
-	case LLM_QUERY:
-	case LLM_DIRECT:
-		break;
-	}
-	return RLMD_MODEL_SUBCALL;
-}
-
 static struct rlmd_model_request told(const struct custom_request *request,
 				      const struct llm_request *asked)
 {
@@ -125,7 +109,7 @@ static struct rlmd_model_request told(const struct custom_request *request,
 		.job = asked->job,
 		.run = asked->run,
 		.depth = int64_max(asked->depth, 0),
-		.kind = kind_of(asked),
+		.kind = request_model_kind(asked),
 		.tenant = asked->tenant,
 	};
 }

@@ -22,6 +22,22 @@ const char *request_kind_name(enum llm_kind kind)
 	return "unknown";
 }
 
+enum rlmd_model_kind request_model_kind(const struct llm_request *asked)
+{
+	if (asked->of_operation)
+		return RLMD_MODEL_OPERATION;
+	switch (asked->kind) {
+	case LLM_TURN:
+		return RLMD_MODEL_TURN;
+	case LLM_FORCED:
+		return RLMD_MODEL_FORCED;
+	case LLM_QUERY:
+	case LLM_DIRECT:
+		break;
+	}
+	return RLMD_MODEL_SUBCALL;
+}
+
 void request_add_usage(struct llm_usage *sum, const struct llm_usage *more)
 {
 	sum->input += more->input;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <jansson.h>
+#include <rlmd/provider.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -33,6 +34,9 @@ enum llm_kind {
 	LLM_DIRECT, /* "direct": rlm_query answered without a sub-run */
 };
 const char *request_kind_name(enum llm_kind);
+
+struct llm_request;
+enum rlmd_model_kind request_model_kind(const struct llm_request *); /* for the host */
 
 struct llm_call;
 struct kept_lookup;

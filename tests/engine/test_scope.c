@@ -58,19 +58,6 @@ static void test_sampling(void **state)
 	assert_false(bare.sampling.with_temperature);
 }
 
-static void test_deepest(void **state)
-{
-	struct scope scope = {0};
-
-	(void)state;
-	assert_int_equal(scope_deepest(&scope), 0);
-	scope.runs_alive[2] = 1;
-	scope.runs_alive[5] = 3;
-	assert_int_equal(scope_deepest(&scope), 5);
-	scope.runs_alive[5] = 0;
-	assert_int_equal(scope_deepest(&scope), 2);
-}
-
 static void on_permit(void *owner)
 {
 	++*(int *)owner;
@@ -147,8 +134,9 @@ static void test_workers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_models),  cmocka_unit_test(test_sampling),
-		cmocka_unit_test(test_deepest), cmocka_unit_test(test_alive),
+		cmocka_unit_test(test_models),
+		cmocka_unit_test(test_sampling),
+		cmocka_unit_test(test_alive),
 		cmocka_unit_test(test_workers),
 	};
 

@@ -77,9 +77,9 @@ class HeaderTest(unittest.TestCase):
                         if f"(struct {name})" not in text:
                             ours.add(name)
         self.assertEqual(ours, {
-            "rlmd_code", "rlmd_iteration", "rlmd_log_record", "rlmd_model_request", "rlmd_output",
-            "rlmd_plan_event", "rlmd_plan_usage", "rlmd_probe_result", "rlmd_repl_block",
-            "rlmd_subcall"})
+            "rlmd_activity", "rlmd_code", "rlmd_iteration", "rlmd_log_record",
+            "rlmd_model_request", "rlmd_output", "rlmd_plan_event", "rlmd_plan_usage",
+            "rlmd_probe_result", "rlmd_repl_block", "rlmd_subcall"})
 
     def test_what_sets_the_size(self):
         """In C and in C++, without a warning."""

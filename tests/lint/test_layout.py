@@ -106,7 +106,7 @@ PARTS = {
         "engine capacity group repl job job_options job_task job_plan job_dry_run",  # the host's face
         "run run_words subcall operation",  # the recursion
         "ask admission answer_check caller function_call latency reserve",  # of a run or a call
-        "scope hooks estimators function_set function_program inputs posts token_counter validation",
+        "scope activity hooks estimators function_set function_program inputs posts token_counter validation",
     ),
 }
 # Structs and enums of two floors whose names differ by a suffix only, or that bear the name of a
