@@ -3,7 +3,7 @@
  *
  * The inputs of a context are its variables. It runs blocks of code one after the
  * other and keeps their definitions. Its code may call functions of the host's
- * (rlmd/function.h); model calls of its code fail. No callback comes before a
+ * (rlmd/function.h), and models through a job (`calls`). No callback comes before a
  * function here has returned.
  */
 #pragma once
@@ -20,6 +20,8 @@ extern "C" {
 
 struct rlmd_context;
 struct rlmd_function;
+struct rlmd_job;
+struct rlmd_job_options;
 struct rlmd_repl;
 
 /* The end of a block; lent until the hook returns. */
@@ -68,6 +70,11 @@ struct rlmd_repl_options {
 	const struct rlmd_repl_hooks *hooks;   /* NULL: none */
 	const struct rlmd_function *functions; /* the host's, for code to call; copied */
 	size_t function_count;
+
+	/* Options of a job (rlmd/job.h) that serves the model calls and sub-runs of the code: its
+	 * provider and models, its limits, of which time runs from here on, its hooks. It has no
+	 * task, plan, context or functions of its own. Copied. NULL: model calls fail. */
+	const struct rlmd_job_options *calls;
 };
 
 #define RLMD_REPL_OPTIONS_INIT RLMD_INIT(struct rlmd_repl_options)
@@ -101,6 +108,14 @@ RLMD_API bool rlmd_repl_set_json(struct rlmd_repl *, const char *name, struct rl
 /* Interrupts the block that runs, as the end of its time would: KeyboardInterrupt in Python, and a
  * second later the end of the worker. NULL and an idle session are fine. */
 RLMD_API void rlmd_repl_interrupt(struct rlmd_repl *);
+
+/*
+ * The job of `calls`, for rlmd_job_get_status(), rlmd_job_get_left() and rlmd_job_each_activity();
+ * NULL: there is none. Lent until the session is freed, with which it goes. It ends before, and its
+ * hook `end` is called, only where a hook of it interrupts or cancels it; later calls of the code
+ * fail. Its hooks must not free it.
+ */
+RLMD_API const struct rlmd_job *rlmd_repl_job(const struct rlmd_repl *);
 
 /* Ends the worker; no callback follows. NULL is fine. */
 RLMD_API void rlmd_repl_free(struct rlmd_repl *);

@@ -23,7 +23,7 @@ void admission_init(struct admission *admission, struct caller *caller, size_t t
 	if (caller->late ||
 	    budget_subcall_block(caller->budget, caller->depth, &admission->blocked))
 		return;
-	if (!caller->run) {
+	if (caller->depth < 0) { /* a plan */
 		admission->pool = caller->budget;
 		admission->calls = calls;
 		return;

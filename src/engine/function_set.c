@@ -159,7 +159,8 @@ static bool add(struct function_set *set, const struct rlmd_function *theirs,
 	return read_schema(given, &function->schema, err);
 }
 
-static void write_json(struct function_set *set)
+/* `own`: one of ours beside them, without arguments that anybody checks; or NULL. */
+static void write_json(struct function_set *set, const char *own)
 {
 	auto_evbuffer struct evbuffer *out = buffer_new();
 	json_auto_t *all = json_make_array();
@@ -168,7 +169,10 @@ static void write_json(struct function_set *set)
 		json_append(all, json_make("{s:s, s:s, s:O}", "name", set->functions[i].spec.name,
 					   "doc", set->functions[i].spec.doc, "schema",
 					   set->functions[i].schema));
+	if (own)
+		json_append(all, json_make("{s:s, s:s, s:{}}", "name", own, "doc", "", "schema"));
 	json_write(all, false, out);
+	free(set->json);
 	set->json = text_drain(out, &set->json_size);
 }
 
@@ -246,10 +250,18 @@ struct function_set *function_set_new(const struct rlmd_function *given, size_t 
 			return NULL;
 		}
 	if (count) {
-		write_json(set);
+		write_json(set, NULL);
 		write_described(set);
 	}
 	return set;
+}
+
+void function_set_add_own(struct function_set *set, const char *name)
+{
+	set->names = xreallocarray(set->names, set->count + 2, sizeof *set->names);
+	set->names[set->count] = name;
+	set->names[set->count + 1] = NULL;
+	write_json(set, name);
 }
 
 static void free_argv(const char *const *argv)

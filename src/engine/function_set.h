@@ -27,6 +27,10 @@ struct function_set *function_set_new(const struct rlmd_function *, size_t count
 				      const struct context *, struct rlmd_error *);
 void function_set_free(struct function_set *); /* NULL is fine */
 
+/* A function of ours beside the host's, which the worker alone is told of and function_set_find()
+ * does not know. The name is lent as long as the set lives. */
+void function_set_add_own(struct function_set *, const char *name);
+
 /* Lends what is true while the host is told to cancel a call: then its job is not to be freed. */
 void function_set_guard(struct function_set *, bool *telling); /* NULL is fine */
 

@@ -248,7 +248,7 @@ static void set_up(struct rlmd_job *job)
 	name_job(job);
 	job->scope.log = log_child(&engine->log);
 	log_add_text(&job->scope.log, "job", job->scope.id);
-	job->scope.trace = trace_new(!job->plan.file && !job->without_tree,
+	job->scope.trace = trace_new(job->kind == &job_task_kind && !job->without_tree,
 				     job->scope.hooks.lines | job->scope.hooks.structs, on_trace,
 				     &job->scope.hooks);
 	job->posted = loop_event(job->scope.base, -1, 0, on_posted, job);
@@ -281,15 +281,34 @@ static struct rlmd_job *job_new(struct rlmd_engine *engine, const struct rlmd_jo
 	return NULL;
 }
 
-struct rlmd_job *rlmd_job_start(struct rlmd_engine *engine, const struct rlmd_job_options *options,
-				struct rlmd_error *err)
+static struct rlmd_job *start(struct rlmd_engine *engine, const struct rlmd_job_options *options,
+			      enum job_purpose purpose, struct rlmd_error *err)
 {
-	struct rlmd_job *job = job_new(engine, options, JOB_TO_RUN, err);
+	struct rlmd_job *job = job_new(engine, options, purpose, err);
 
 	if (!job)
 		return NULL;
 	set_up(job);
 	post(job);
+	return job;
+}
+
+struct rlmd_job *rlmd_job_start(struct rlmd_engine *engine, const struct rlmd_job_options *options,
+				struct rlmd_error *err)
+{
+	return start(engine, options, JOB_TO_RUN, err);
+}
+
+struct rlmd_job *job_session_start(struct rlmd_engine *engine,
+				   const struct rlmd_job_options *options,
+				   void (*freed)(void *owner), void *owner, struct rlmd_error *err)
+{
+	struct rlmd_job *job = start(engine, options, JOB_TO_SERVE, err);
+
+	if (!job)
+		return NULL;
+	job->session = (struct job_session){.freed = freed, .owner = owner};
+	job->hosted.over = true; /* it has no end that anybody could wait for */
 	return job;
 }
 

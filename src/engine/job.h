@@ -3,9 +3,9 @@
  *
  * A job is what all runs, model calls and operations of one task or plan share:
  * its settings, its trace, its counters, and through its engine what all jobs
- * share; they are lent it. Its work is either a task, which the root run answers (job_task.c), or a
- * plan (job_plan.c); all else is the same: its options (job_options.c) and what its host is told
- * (hooks.h).
+ * share; they are lent it. Its work is a task, which the root run answers (job_task.c), a plan
+ * (job_plan.c), or a session whose calls it serves (job_session.c); all else is the same: its
+ * options (job_options.c) and what its host is told (hooks.h).
  */
 #pragma once
 
@@ -34,6 +34,9 @@ struct plan_under_way;
 struct job_kind;
 struct rlmd_job;
 struct run;
+struct session_under_way;
+struct worker;
+struct worker_call;
 
 struct rlmd_result {
 	struct rlmd_error error; /* of kind RLMD_ERROR_NONE: success */
@@ -75,6 +78,13 @@ struct job_plan {
 	struct plan_under_way *under_way; /* owned; from its start on */
 };
 
+/* The members of a job that serves a session. */
+struct job_session {
+	struct session_under_way *under_way; /* owned; from its start on */
+	void (*freed)(void *owner);          /* with the job */
+	void *owner;                         /* lent: the session */
+};
+
 struct rlmd_job {
 	struct engine_job hosted; /* first: its engine, and its place there */
 	struct scope scope;       /* what its runs, calls and operations share */
@@ -89,6 +99,7 @@ struct rlmd_job {
 	const struct job_kind *kind; /* static */
 	struct job_task task;
 	struct job_plan plan;
+	struct job_session session;
 
 	enum job_state state;
 	void (*on_schemas)(struct rlmd_job *, const struct rlmd_error *); /* while JOB_CHECKS */
@@ -101,7 +112,7 @@ struct rlmd_job {
 	struct rlmd_result result; /* from its end on */
 };
 
-/* One of two kinds of work. */
+/* One of three kinds of work. */
 struct job_kind {
 	void (*start)(struct rlmd_job *);
 	void (*interrupt)(struct rlmd_job *);
@@ -113,10 +124,22 @@ struct job_kind {
 	json_t *(*none)(void);           /* the members of its result that never began, new */
 };
 
-extern const struct job_kind job_task_kind, job_plan_kind;
+extern const struct job_kind job_task_kind, job_plan_kind, job_session_kind;
 
 /* Lent; NULL: the job is a task. */
 struct rlmd_plan *job_plan(const struct rlmd_job *);
+
+/*
+ * A job that serves the calls of a session's code. Options as rlmd_job_start() has them, without
+ * work; a copy is made. `freed` is called where the job is freed, at once or by the loop: the
+ * session is to go then.
+ */
+struct rlmd_job *job_session_start(struct rlmd_engine *, const struct rlmd_job_options *,
+				   void (*freed)(void *owner), void *owner, struct rlmd_error *);
+
+/* The worker, which is lent until job_session_worker_lost() or the job's end, is answered. */
+void job_session_call(struct rlmd_job *, struct worker *, const struct worker_call *);
+void job_session_worker_lost(struct rlmd_job *); /* cancels its calls; nobody is answered */
 
 /* The work is done: takes `object`, tells it as the last event, and the end from the loop. */
 void job_end(struct rlmd_job *, const struct rlmd_error *, json_t *object);
@@ -135,6 +158,7 @@ void job_result_add(struct rlmd_job *, const struct budget *account, const json_
 
 enum job_purpose {
 	JOB_TO_RUN,
+	JOB_TO_SERVE, /* a session's calls */
 	JOB_TO_CHECK, /* it would be refused, or not */
 	JOB_TO_SHOW,  /* a dry run: nobody is asked */
 };

@@ -273,13 +273,25 @@ static bool take_first_code(struct rlmd_job *job, const struct rlmd_job_options 
 	return true;
 }
 
+static bool check_session(const struct rlmd_job_options *options, struct rlmd_error *err)
+{
+	if (!options->task.size && !options->plan && !options->schema.size &&
+	    !options->first_code.size && !options->setup.size)
+		return true;
+	return error_set(err, RLMD_ERROR_USAGE,
+			 "the job of a session has no work of its own: neither a task nor a plan, "
+			 "and no schema or code for one");
+}
+
 /* Takes the task or the plan. */
 static bool take_work(struct rlmd_job *job, const struct rlmd_job_options *options,
-		      struct rlmd_error *err)
+		      enum job_purpose purpose, struct rlmd_error *err)
 {
 	const struct context *context = context_of(options->context);
 
 	job->kind = options->plan ? &job_plan_kind : &job_task_kind;
+	if (purpose == JOB_TO_SERVE)
+		job->kind = &job_session_kind;
 	job->plan.file = options->plan;
 	job->notes = json_make_array();
 	for (size_t i = 0; options->warnings && options->warnings[i]; i++)
@@ -290,7 +302,9 @@ static bool take_work(struct rlmd_job *job, const struct rlmd_job_options *optio
 	if (options->task.size && !options->task.bytes)
 		return error_set(err, RLMD_ERROR_USAGE, "the task of %zu bytes is NULL",
 				 options->task.size);
-	if (!options->plan && !options->task.size)
+	if (purpose == JOB_TO_SERVE && !check_session(options, err))
+		return false;
+	if (purpose != JOB_TO_SERVE && !options->plan && !options->task.size)
 		return error_set(err, RLMD_ERROR_USAGE, "the job has neither a task nor a plan");
 	if (options->task.size > TASK_MAX)
 		return error_set(err, RLMD_ERROR_USAGE,
@@ -347,18 +361,19 @@ static bool take_models(struct rlmd_job *job, const struct rlmd_job_options *opt
 			enum job_purpose purpose, struct rlmd_error *err)
 {
 	struct scope_config *config = &job->scope.config;
+	bool asks = purpose == JOB_TO_RUN || purpose == JOB_TO_SERVE;
 	struct engine_provider *provider = engine_provider(job->hosted.engine, options->provider,
 							   err);
 	struct llm_config settings = {
 		.provider = options->provider,
 		.model = options->model,
-		.record_dir = purpose == JOB_TO_RUN ? options->record_dir : NULL,
+		.record_dir = asks ? options->record_dir : NULL,
 		.replay_dir = purpose == JOB_TO_SHOW ? NULL : options->replay_dir,
 		.offline = purpose == JOB_TO_SHOW,
 		.job = job,
 	};
 
-	if (purpose == JOB_TO_RUN) {
+	if (asks) {
 		settings.journal = options->journal;
 		settings.journal_broken = on_journal_broken;
 		settings.journal_owner = job;
@@ -493,7 +508,7 @@ bool job_options_take(struct rlmd_job *job, const struct rlmd_job_options *given
 	       take_numbers(job, &options, err) &&
 	       take_sampling(&job->scope.config, &options, err) &&
 	       take_shares(job, &options, err) && take_hooks(job, &options, err) &&
-	       take_functions(job, &options, err) && take_work(job, &options, err) &&
+	       take_functions(job, &options, err) && take_work(job, &options, purpose, err) &&
 	       take_first_code(job, &options, err) && take_schema(job, &options, err) &&
 	       take_models(job, &options, purpose, err) && take_prompts(job, options.prompt, err) &&
 	       check_prices(job, dear, purpose == JOB_TO_SHOW, err);

@@ -445,7 +445,7 @@ static void start_ask(void *owner)
 			    .max_tokens = output_of(operation),
 			    .deadline = budget_deadline(caller->budget),
 			    .kind = operation->kind,
-			    .depth = caller->run ? caller->depth : 0,
+			    .depth = caller->depth > 0 ? caller->depth : 0,
 			    .turn = caller->run ? run_turn(caller->run) - 1 : 0,
 			    .schema = operation->spec->schema},
 	};
@@ -847,6 +847,16 @@ json_t *operation_set_report(const struct operation_set *set)
 			json_put(json_object_get(results, set->all[i].spec->id), "degraded",
 				 json_make_string(set->all[i].degraded));
 	return report;
+}
+
+void operation_set_stop(struct operation_set *set)
+{
+	const struct rlmd_error cancelled = {.kind = RLMD_ERROR_CANCELLED, .text = "cancelled"};
+
+	rlmd_execution_stop(set->execution);
+	for (size_t i = 0; set->execution && i < set->count; i++)
+		if (!set->all[i].failed && !set->all[i].value && !set->keep)
+			fail(&set->all[i], &cancelled);
 }
 
 void operation_set_settle(struct operation_set *set)

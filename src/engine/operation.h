@@ -116,6 +116,9 @@ void operation_set_start(struct operation_set *, const struct rlmd_plan_config *
 /* The whole as JSON (docs/plans.md), new: with why an answer is less than what was asked for. */
 json_t *operation_set_report(const struct operation_set *);
 
+/* Those that have not ended fail as cancelled. The execution tells its end from the loop. */
+void operation_set_stop(struct operation_set *);
+
 /* All have ended: what was set aside for them returns. */
 void operation_set_settle(struct operation_set *);
 void operation_set_done(struct operation_set *); /* cancels; nobody is told */

@@ -27,6 +27,7 @@
 #include "engine/function_call.h"
 #include "engine/function_set.h"
 #include "engine/inputs.h"
+#include "engine/job.h"
 #include "pool/worker.h"
 
 enum {
@@ -35,7 +36,6 @@ enum {
 	VALUE_DEPTH = 64,
 	UTF8_MAX = 4,
 	STREAMS = 2,
-	SCHEMAS_DEPTH = 200,
 };
 
 /* A function of ours, whose name is no host's: the worker calls it with printed text. */
@@ -67,11 +67,10 @@ struct rlmd_repl {
 	int64_t timeout_ms;             /* likewise */
 	struct rlmd_repl_hooks hooks;
 	enum repl_state state;
-	int64_t blocks;          /* so far */
-	int64_t max_output;      /* characters */
-	size_t printed;          /* bytes of the block's output that were told */
-	char *told_functions;    /* owned: to the worker, as JSON; NULL: the host's alone */
-	const char **told_names; /* owned: theirs, up to a NULL; or NULL */
+	int64_t blocks;       /* so far */
+	int64_t max_output;   /* characters */
+	size_t printed;       /* bytes of the block's output that were told */
+	struct rlmd_job *job; /* owned: serves model calls; NULL: they are refused */
 	LIST_ENTRY(rlmd_repl) entry;
 };
 
@@ -146,6 +145,8 @@ static void on_gone(struct rlmd_repl *repl, const struct rlmd_error *error)
 	struct rlmd_error why = *error;
 
 	cancel_calls(repl);
+	if (repl->job)
+		job_session_worker_lost(repl->job);
 	worker_free(take_pointer(&repl->worker));
 	repl->state = REPL_GONE;
 	if (repl->hooks.gone)
@@ -196,16 +197,21 @@ static void tell_printed(struct rlmd_repl *repl, const struct worker_call *call)
 	bool is_error = text_equal(json_get_text(arguments, "stream"), "stderr");
 
 	worker_reply(repl->worker, call->id, &nothing, 1);
-	if (text.size && may_print(repl, text.size))
+	if (text.size && may_print(repl, text.size) && repl->hooks.printed)
 		repl->hooks.printed(repl->hooks.owner, repl, is_error, text);
 }
 
-/* Other calls of its code are refused: no run serves them. */
-static void refuse(struct rlmd_repl *repl, const struct worker_call *call)
+/* Models and sub-runs. */
+static void ask(struct rlmd_repl *repl, const struct worker_call *call)
 {
 	size_t count = call->count ? call->count : 1;
-	auto_free struct worker_result *results = xcalloc(count, sizeof *results);
+	auto_free struct worker_result *results = NULL;
 
+	if (repl->job) {
+		job_session_call(repl->job, repl->worker, call);
+		return;
+	}
+	results = xcalloc(count, sizeof *results);
 	for (size_t i = 0; i < count; i++)
 		results[i] = (struct worker_result){.failed = true,
 						    .kind = RLMD_ERROR_USAGE,
@@ -228,7 +234,7 @@ static void on_worker(void *owner, const struct worker_event *event)
 		else if (event->call->kind == WORKER_FUNCTION)
 			call_function(repl, event->call);
 		else
-			refuse(repl, event->call);
+			ask(repl, event->call);
 		return;
 	case WORKER_DONE:
 		if (repl->state == REPL_READS)
@@ -245,29 +251,16 @@ static void on_worker(void *owner, const struct worker_event *event)
 	}
 }
 
-/* Beside the host's functions. */
-static void add_output_function(struct rlmd_repl *repl)
-{
-	const char *const *names = function_set_names(repl->functions);
-	struct rlmd_text json = function_set_json(repl->functions);
-	json_t *all = json.size ? json_read(json, SCHEMAS_DEPTH, NULL) : json_make_array();
-	size_t count = 0;
-
-	while (names && names[count])
-		count++;
-	json_append(all, json_make("{s:s, s:s, s:{}}", "name", OUTPUT_NAME, "doc", "", "schema"));
-	repl->told_functions = json_to_string(all);
-	json_decref(all);
-	repl->told_names = xcalloc(count + 2, sizeof *repl->told_names);
-	for (size_t i = 0; i < count; i++)
-		repl->told_names[i] = names[i];
-	repl->told_names[count] = OUTPUT_NAME;
-}
+static void destroy(void *owner);
 
 static void start_worker(struct rlmd_repl *repl, struct rlmd_sandbox *sandbox, int64_t max_output)
 {
 	struct worker_input inputs[WORKER_INPUTS_MAX];
-	struct worker_options options = {
+	struct worker_options options;
+
+	if (repl->hooks.printed)
+		function_set_add_own(repl->functions, OUTPUT_NAME);
+	options = (struct worker_options){
 		.inputs = inputs,
 		.input_count = inputs_of(&repl->context, inputs),
 		.max_output = max_output ? max_output : OUTPUT_MAX,
@@ -277,11 +270,6 @@ static void start_worker(struct rlmd_repl *repl, struct rlmd_sandbox *sandbox, i
 	};
 
 	repl->max_output = options.max_output;
-	if (repl->hooks.printed) {
-		add_output_function(repl);
-		options.functions = text_of(repl->told_functions);
-		options.function_names = repl->told_names;
-	}
 	repl->worker = worker_start(repl->engine->base, sandbox, &options, on_worker, repl);
 }
 
@@ -295,6 +283,25 @@ static bool read_options(const struct rlmd_repl_options *given, struct rlmd_repl
 		return false;
 	return options->max_output >= 0 ||
 	       error_set(err, RLMD_ERROR_USAGE, "max_output cannot be negative");
+}
+
+static bool start_job(struct rlmd_repl *repl, struct rlmd_sandbox *sandbox,
+		      const struct rlmd_repl_options *options, struct rlmd_error *err)
+{
+	struct rlmd_job_options calls;
+
+	if (!abi_copy_in(&calls, sizeof calls, options->calls, sizeof calls, "rlmd_job_options",
+			 err))
+		return false;
+	if (calls.context || calls.function_count)
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "context and functions are the session's, not its job's");
+	calls.sandbox = sandbox;
+	calls.context = options->context;
+	calls.functions = options->functions;
+	calls.function_count = options->function_count;
+	repl->job = job_session_start(repl->engine, &calls, destroy, repl, err);
+	return repl->job;
 }
 
 struct rlmd_repl *rlmd_repl_start(struct rlmd_engine *engine, struct rlmd_sandbox *sandbox,
@@ -325,7 +332,11 @@ struct rlmd_repl *rlmd_repl_start(struct rlmd_engine *engine, struct rlmd_sandbo
 	repl->functions = function_set_new(options.functions, options.function_count,
 					   &repl->context, err);
 	if (!repl->functions) {
-		rlmd_repl_free(repl);
+		destroy(repl);
+		return NULL;
+	}
+	if (options.calls && !start_job(repl, sandbox, &options, err)) {
+		destroy(repl);
 		return NULL;
 	}
 	start_worker(repl, sandbox, options.max_output);
@@ -454,18 +465,33 @@ void rlmd_repl_interrupt(struct rlmd_repl *repl)
 		worker_interrupt(repl->worker);
 }
 
+static void destroy(void *owner)
+{
+	struct rlmd_repl *repl = owner;
+
+	LIST_REMOVE(repl, entry);
+	cancel_calls(repl);
+	worker_free(repl->worker);
+	function_set_free(repl->functions);
+	free(repl->name);
+	context_done(&repl->context);
+	free(repl);
+}
+
+/* From inside a hook of its job's the loop does it. */
 void rlmd_repl_free(struct rlmd_repl *repl)
 {
 	if (!repl)
 		return;
 	engine_to_free(repl->engine);
-	LIST_REMOVE(repl, entry);
-	cancel_calls(repl);
-	worker_free(repl->worker);
-	function_set_free(repl->functions);
-	free(repl->told_functions);
-	free(repl->told_names);
-	free(repl->name);
-	context_done(&repl->context);
-	free(repl);
+	repl->hooks = (struct rlmd_repl_hooks){0};
+	if (repl->job)
+		rlmd_job_free(repl->job);
+	else
+		destroy(repl);
+}
+
+const struct rlmd_job *rlmd_repl_job(const struct rlmd_repl *repl)
+{
+	return repl ? repl->job : NULL;
 }

@@ -283,7 +283,7 @@ static void subcall_free(struct subcall *subcall)
 	TAILQ_REMOVE(subcall->list, subcall, entry);
 	operation_set_done(&subcall->set);
 	function_call_cancel(subcall->function);
-	if (subcall->open)
+	if (subcall->open && subcall->caller->run)
 		run_wait_over(subcall->caller->run);
 	rlmd_plan_file_free(subcall->file);
 	free(subcall->asked);
@@ -299,6 +299,14 @@ void subcall_free_all(struct subcall_list *list)
 
 	while ((subcall = TAILQ_FIRST(list)))
 		subcall_free(subcall);
+}
+
+void subcall_stop_all(struct subcall_list *list)
+{
+	struct subcall *subcall;
+
+	TAILQ_FOREACH (subcall, list, entry)
+		operation_set_stop(&subcall->set);
 }
 
 static void answer_all(struct subcall *subcall)
@@ -360,7 +368,8 @@ void subcall_reply_all(struct subcall_list *list)
 static void subcall_open(struct subcall *subcall)
 {
 	subcall->open = true;
-	run_wait(subcall->caller->run);
+	if (subcall->caller->run)
+		run_wait(subcall->caller->run);
 }
 
 /* The run that hears of it goes on to compute, with a permit. */
@@ -368,7 +377,7 @@ static void subcall_end(struct subcall *subcall)
 {
 	subcall->open = false;
 	operation_set_settle(&subcall->set);
-	if (run_wait_over(subcall->caller->run))
+	if (!subcall->caller->run || run_wait_over(subcall->caller->run))
 		subcall_answer(subcall);
 }
 
@@ -379,7 +388,8 @@ static void name_value(struct subcall *subcall, const char *what, struct rlmd_te
 	const struct caller *caller = subcall->caller;
 	auto_evbuffer struct evbuffer *key = buffer_new();
 
-	buffer_add_printf(key, "%s %s %s ", caller->path, run_asked(caller->run), what);
+	buffer_add_printf(key, "%s %s %s ", caller->path, caller->run ? run_asked(caller->run) : "",
+			  what);
 	buffer_add(key, asked.bytes, asked.size);
 	kept_value_name(llm_kept(caller->scope->llm), text_in(key), &subcall->value);
 }

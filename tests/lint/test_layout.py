@@ -103,7 +103,8 @@ OTHER_PREFIXES = {
 # The parts of a floor, from the top: a module includes its own part and those below.
 PARTS = {
     "engine": (
-        "engine capacity group repl job job_options job_task job_plan job_dry_run",  # the host's face
+        "engine capacity group repl job job_options job_task job_plan job_session "
+        "job_dry_run",  # the host's face
         "run run_words subcall operation",  # the recursion
         "ask admission answer_check caller function_call latency reserve",  # of a run or a call
         "scope activity hooks estimators function_set function_program inputs posts token_counter validation",
