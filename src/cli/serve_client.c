@@ -77,10 +77,12 @@ static const struct {
 	{"job.interrupt", serve_job_interrupt, false},
 	{"job.cancel", serve_job_cancel, false},
 	{"job.status", serve_job_status, false},
+	{"job.activity", serve_job_activity, false},
 	{"session.open", serve_session_open, true},
 	{"session.execute", serve_session_execute, true},
 	{"session.get", serve_session_get, false},
 	{"session.set", serve_session_set, false},
+	{"session.status", serve_session_status, false},
 	{"session.interrupt", serve_session_interrupt, false},
 	{"session.close", serve_session_close, false},
 	{"blob.begin", serve_blob_begin, false},
@@ -131,6 +133,7 @@ struct serve_client *serve_client_new(struct serve *serve, int in, int out)
 	LIST_INIT(&client->jobs);
 	LIST_INIT(&client->repls);
 	LIST_INIT(&client->blobs);
+	LIST_INIT(&client->works);
 	client->rpc = rpc_new(serve->session->base, in, out, on_asked, on_end, client);
 	return client;
 }

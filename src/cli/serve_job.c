@@ -37,7 +37,6 @@ struct serve_job {
 	struct rlmd_plan_file *plan; /* owned; or NULL */
 	struct rlmd_review *review;  /* owned; or NULL */
 	char *directory;             /* owned: of the review */
-	const char *provider;        /* lent: its registered name */
 	bool checked;                /* it looks at answers */
 	char **events;               /* owned, up to a NULL; NULL: none are told */
 	bool all_events;
@@ -57,16 +56,6 @@ static struct serve_job *find(const struct serve_client *client, const json_t *p
 	LIST_FOREACH (job, &client->jobs, entry)
 		if (!strcmp(job->name, name))
 			return job;
-	return NULL;
-}
-
-static const char *name_of(const struct serve_client *client, const struct rlmd_job *wanted)
-{
-	const struct serve_job *job;
-
-	LIST_FOREACH (job, &client->jobs, entry)
-		if (job->job == wanted)
-			return job->name;
 	return NULL;
 }
 
@@ -246,33 +235,6 @@ static void on_check(void *owner, struct rlmd_job *told, struct rlmd_text answer
 
 /* --- its start --------------------------------------------------------------------------- */
 
-/* Of a tenant's client: its key, models, walls, turns and accounts, but where the client itself
- * answers. */
-static bool give_tenant(const struct serve_job *job, struct rlmd_job_options *options,
-			struct rlmd_error *err)
-{
-	const struct tenancy *tenancy = job->client->tenancy;
-	const struct config *config = &job->params.config;
-	bool named = config->layers[OPTION_model] == CONFIG_JOB;
-	const char *below = config->layers[OPTION_subcall_model] == CONFIG_JOB
-				    ? config->subcall_model
-				    : NULL;
-
-	if (!tenancy)
-		return true;
-	options->account = serve_tenants_account(job->client->serve->tenants, tenancy);
-	if (!strcmp(job->provider, SERVE_MODEL_NAME)) {
-		options->tenant = tenancy->name;
-		options->group = tenancy->group;
-		options->sandbox = tenancy->sandbox;
-		return true;
-	}
-	if (below && !tenants_may_use(tenancy->settings, below))
-		return error_set(err, RLMD_ERROR_INPUT, "tenant '%s' may not use model '%.100s'",
-				 tenancy->name, below);
-	return tenancies_give(tenancy, named ? config->model : NULL, options, err);
-}
-
 static struct rlmd_job_options options_of(struct serve_job *job)
 {
 	struct rlmd_job_options options = job_settings_options(&job->params.config);
@@ -284,8 +246,6 @@ static struct rlmd_job_options options_of(struct serve_job *job)
 	options.function_count = job->params.tool_count;
 	options.schema = text_of(job->schema);
 	options.warnings = job->client->serve->session->warnings;
-	options.provider = job->provider;
-	options.group = job->client->group;
 	if (job->kind == COMMAND_PLAN)
 		options.strict = false;
 	if (job->review)
@@ -318,9 +278,10 @@ static bool start_job(struct serve_job *job, struct rlmd_error *err)
 	options.limits = &limits;
 	options.hooks = &hooks;
 	options.sandbox = serve_params_sandbox(&job->params, err);
-	job->job = options.sandbox && give_tenant(job, &options, err)
+	job->job = options.sandbox && serve_model_give(&job->params, &options, err)
 			   ? rlmd_job_start(job->client->serve->session->engine, &options, err)
 			   : NULL;
+	job->params.job = job->job;
 	return job->job;
 }
 
@@ -437,21 +398,6 @@ static bool take_events(struct serve_job *job, const json_t *events, struct rlmd
 	return true;
 }
 
-static bool take_model(struct serve_job *job, const json_t *model, struct rlmd_error *err)
-{
-	struct serve *serve = job->client->serve;
-
-	if (!model) {
-		job->provider = serve_model_provider(serve, &job->params.config, err);
-		return job->provider;
-	}
-	if (!text_equal(json_text(model), SERVE_MODEL_NAME))
-		return error_set(err, RLMD_ERROR_USAGE,
-				 "model is \"client\" or left out: others are an option");
-	job->provider = SERVE_MODEL_NAME;
-	return serve_model_open(serve, name_of, err);
-}
-
 static bool take_schema(struct serve_job *job, const json_t *schema, struct rlmd_error *err)
 {
 	if (!schema || json_is_null(schema))
@@ -502,7 +448,7 @@ static bool read_params(struct serve_job *job, const json_t *given, struct rlmd_
 	       take_work(job, params, err) &&
 	       take_schema(job, json_object_get(params, "schema"), err) &&
 	       take_events(job, json_object_get(params, "events"), err) &&
-	       take_model(job, json_object_get(params, "model"), err);
+	       serve_model_take(&job->params, json_object_get(params, "model"), err);
 }
 
 /* All that can be known before the context is there. */
@@ -516,7 +462,7 @@ static bool check(struct serve_job *job, struct rlmd_error *err)
 		options.task = text_of("a review");
 	options.schema = (struct rlmd_text){0};
 	options.limits = &limits;
-	return give_tenant(job, &options, err) &&
+	return serve_model_give(&job->params, &options, err) &&
 	       rlmd_job_check(job->client->serve->session->engine, &options, err);
 }
 
@@ -620,27 +566,84 @@ void serve_job_interrupt_all(struct serve_client *client)
 		job_interrupt(job);
 }
 
+static json_t *money_of(int64_t amount)
+{
+	if (amount == RLMD_UNLIMITED)
+		return json_null();
+	return json_make_real(money_to_dollars(amount == RLMD_NOTHING ? 0 : amount));
+}
+
+static json_t *number_of(int64_t number)
+{
+	if (number == RLMD_UNLIMITED)
+		return json_null();
+	return json_make_integer(number == RLMD_NOTHING ? 0 : number);
+}
+
+static json_t *show_left(const struct rlmd_job *job)
+{
+	struct rlmd_limits left = RLMD_LIMITS_INIT;
+
+	if (!rlmd_job_get_left(job, &left))
+		return json_null();
+	return json_make("{s:o, s:o, s:o, s:o, s:o}", "cost", money_of(left.cost), "tokens",
+			 number_of(left.tokens), "timeMs", number_of(left.time_ms), "calls",
+			 number_of(left.calls), "subruns", number_of(left.subruns));
+}
+
+static void show_activity(void *owner, const struct rlmd_activity *activity)
+{
+	json_t *running = owner;
+	const char *kind = activity->kind == RLMD_SUBCALL_RUN
+				   ? "run"
+				   : serve_model_kind_name(activity->call);
+
+	json_append(running,
+		    json_make("{s:s, s:s, s:I, s:I, s:s, s:b, s:I}", "kind", kind, "run",
+			      activity->run, "depth", (json_int_t)activity->depth, "turn",
+			      (json_int_t)activity->turn, "model", activity->model, "waits",
+			      (int)activity->waits, "elapsedMs", (json_int_t)activity->elapsed_ms));
+}
+
+void serve_job_show(const struct rlmd_job *job, json_t *object)
+{
+	json_t *running = json_make_array();
+
+	rlmd_job_each_activity(job, show_activity, running);
+	json_put(object, "left", show_left(job));
+	json_put(object, "running", running);
+}
+
 void serve_job_status(struct serve_client *client, const json_t *params,
 		      struct rpc_request *request)
 {
 	struct rlmd_job_status status = RLMD_JOB_STATUS_INIT;
 	struct serve_job *job = find(client, params);
-	json_t *limit;
 
 	if (!job && !was_there(client, params, request))
 		return;
 	if (job)
 		rlmd_job_get_status(job->job, &status);
-	limit = status.max_cost == RLMD_UNLIMITED
-			? json_null()
-			: json_make_real(money_to_dollars(status.max_cost));
 	rpc_reply(request,
 		  json_make("{s:I, s:I, s:I, s:I, s:f, s:I, s:o, s:I, s:I, s:b, s:b}", "turn",
 			    (json_int_t)status.turn, "depth", (json_int_t)status.depth,
 			    "callsInFlight", (json_int_t)status.calls_in_flight, "tokens",
 			    (json_int_t)status.tokens, "cost", money_to_dollars(status.cost),
-			    "elapsedMs", (json_int_t)status.elapsed_ms, "maxCost", limit,
-			    "operations", (json_int_t)status.operations, "operationsEnded",
-			    (json_int_t)status.operations_ended, "interrupted",
+			    "elapsedMs", (json_int_t)status.elapsed_ms, "maxCost",
+			    money_of(status.max_cost), "operations", (json_int_t)status.operations,
+			    "operationsEnded", (json_int_t)status.operations_ended, "interrupted",
 			    (int)status.interrupted, "ended", (int)!job));
+}
+
+void serve_job_activity(struct serve_client *client, const json_t *params,
+			struct rpc_request *request)
+{
+	const struct serve_job *job = find(client, params);
+	json_t *shown;
+
+	if (!job && !was_there(client, params, request))
+		return;
+	shown = json_make_object();
+	serve_job_show(job ? job->job : NULL, shown);
+	rpc_reply(request, shown);
 }

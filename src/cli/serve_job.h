@@ -10,6 +10,11 @@ void serve_job_start(struct serve_client *, const json_t *params, struct rpc_req
 void serve_job_interrupt(struct serve_client *, const json_t *params, struct rpc_request *);
 void serve_job_cancel(struct serve_client *, const json_t *params, struct rpc_request *);
 void serve_job_status(struct serve_client *, const json_t *params, struct rpc_request *);
+void serve_job_activity(struct serve_client *, const json_t *params, struct rpc_request *);
+
+/* As members of `object`: what is left to the job, and what it is doing. NULL: it has not begun, or
+ * has ended. */
+void serve_job_show(const struct rlmd_job *, json_t *object);
 
 void serve_job_interrupt_all(struct serve_client *);
 void serve_job_free_all(struct serve_client *); /* without a word */

@@ -1,16 +1,17 @@
 #include "cli/serve_model.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/json.h"
 #include "base/money.h"
 #include "cli/providers.h"
+#include "cli/serve_tenants.h"
 
 struct serve_model {
-	struct serve *serve; /* lent */
-	serve_model_name_fn *name_of;
+	struct serve *serve;                 /* lent */
 	struct rlmd_provider *provider;      /* owned: a reference */
 	LIST_HEAD(, model_request) requests; /* owned: without an answer */
 };
@@ -80,7 +81,7 @@ static json_t *messages_of(const struct rlmd_model_request *asked)
 	return messages;
 }
 
-static json_t *params_of(const struct rlmd_model_request *asked, const char *job)
+const char *serve_model_kind_name(enum rlmd_model_kind kind)
 {
 	static const char *const kinds[] = {
 		[RLMD_MODEL_TURN] = "turn",
@@ -88,11 +89,18 @@ static json_t *params_of(const struct rlmd_model_request *asked, const char *job
 		[RLMD_MODEL_FORCED] = "forced",
 		[RLMD_MODEL_OPERATION] = "operation",
 	};
-	json_t *params = json_make("{s:s, s:s, s:I, s:s, s:s, s:o, s:I, s:I}", "job", job, "run",
-				   asked->run, "depth", (json_int_t)asked->depth, "kind",
-				   kinds[asked->kind], "model", asked->model, "messages",
-				   messages_of(asked), "maxTokens", (json_int_t)asked->max_tokens,
-				   "timeLeftMs", (json_int_t)asked->time_left_ms);
+
+	return kinds[kind];
+}
+
+static json_t *params_of(const struct rlmd_model_request *asked, const struct serve_params *asker)
+{
+	json_t *params = json_make(
+		"{s:s, s:s, s:I, s:s, s:s, s:o, s:I, s:I}", asker->kind, asker->name, "run",
+		asked->run, "depth", (json_int_t)asked->depth, "kind",
+		serve_model_kind_name(asked->kind), "model", asked->model, "messages",
+		messages_of(asked), "maxTokens", (json_int_t)asked->max_tokens, "timeLeftMs",
+		(json_int_t)asked->time_left_ms);
 
 	if (asked->with_temperature)
 		json_put(params, "temperature", json_make_real(asked->temperature));
@@ -106,17 +114,25 @@ static json_t *params_of(const struct rlmd_model_request *asked, const char *job
 	return params;
 }
 
+static const struct serve_params *asker_of(const struct serve *serve, const struct rlmd_job *job)
+{
+	const struct serve_client *client;
+	const struct serve_params *params;
+
+	LIST_FOREACH (client, &serve->clients, entry)
+		LIST_FOREACH (params, &client->works, entry)
+			if (params->job == job)
+				return params;
+	return NULL;
+}
+
 static void on_ask(void *owner, const struct rlmd_model_request *asked)
 {
 	struct serve_model *model = owner;
-	struct serve_client *client;
+	const struct serve_params *asker = asker_of(model->serve, asked->job);
 	struct model_request *request;
-	const char *job = NULL;
 
-	LIST_FOREACH (client, &model->serve->clients, entry)
-		if ((job = model->name_of(client, asked->job)))
-			break;
-	if (!job) {
+	if (!asker) {
 		fail(model, asked->id, RLMD_ERROR_INTERNAL, "the client is gone");
 		return;
 	}
@@ -124,8 +140,8 @@ static void on_ask(void *owner, const struct rlmd_model_request *asked)
 	request->model = model;
 	request->id = asked->id;
 	LIST_INSERT_HEAD(&model->requests, request, entry);
-	request->asked = rpc_ask(client->rpc, "model.request", params_of(asked, job), on_answer,
-				 request);
+	request->asked = rpc_ask(asker->client->rpc, "model.request", params_of(asked, asker),
+				 on_answer, request);
 }
 
 static void on_cancel(void *owner, uint64_t id)
@@ -143,7 +159,8 @@ static void on_cancel(void *owner, uint64_t id)
 	free(request);
 }
 
-bool serve_model_open(struct serve *serve, serve_model_name_fn *name_of, struct rlmd_error *err)
+/* Adds the provider to the engine, once. */
+static bool open_model(struct serve *serve, struct rlmd_error *err)
 {
 	struct rlmd_provider_options options = {
 		.size = sizeof options,
@@ -159,7 +176,6 @@ bool serve_model_open(struct serve *serve, serve_model_name_fn *name_of, struct 
 		return true;
 	model = xcalloc(1, sizeof *model);
 	model->serve = serve;
-	model->name_of = name_of;
 	LIST_INIT(&model->requests);
 	options.owner = model;
 	model->provider = rlmd_provider_new(&options, err);
@@ -185,9 +201,10 @@ static bool add(struct serve *serve, const struct config *config, const char *na
 	return added;
 }
 
-/* Those of the server are called as their kinds are. */
-const char *serve_model_provider(struct serve *serve, const struct config *config,
-				 struct rlmd_error *err)
+/* The registered name of the provider that a job's settings are about, lent; NULL: the server has
+ * none, and cannot make one. Those of the server are called as their kinds are. */
+static const char *provider_of(struct serve *serve, const struct config *config,
+			       struct rlmd_error *err)
 {
 	static const enum option_id settings[] = {OPTION_base_url, OPTION_key_file,
 						  OPTION_price_table, OPTION_no_stream};
@@ -211,6 +228,50 @@ const char *serve_model_provider(struct serve *serve, const struct config *confi
 		json_put(serve->providers, key, json_make_string(name));
 	}
 	return json_get_string(serve->providers, key);
+}
+
+/* --- what jobs and sessions are given --------------------------------------------------------- */
+
+bool serve_model_take(struct serve_params *params, const json_t *model, struct rlmd_error *err)
+{
+	struct serve *serve = params->client->serve;
+
+	if (!model) {
+		params->provider = provider_of(serve, &params->config, err);
+		return params->provider;
+	}
+	if (!text_equal(json_text(model), SERVE_MODEL_NAME))
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "model is \"client\" or left out: others are an option");
+	params->provider = SERVE_MODEL_NAME;
+	return open_model(serve, err);
+}
+
+bool serve_model_give(const struct serve_params *params, struct rlmd_job_options *options,
+		      struct rlmd_error *err)
+{
+	const struct tenancy *tenancy = params->client->tenancy;
+	const struct config *config = &params->config;
+	bool named = config->layers[OPTION_model] == CONFIG_JOB;
+	const char *below = config->layers[OPTION_subcall_model] == CONFIG_JOB
+				    ? config->subcall_model
+				    : NULL;
+
+	options->provider = params->provider;
+	options->group = params->client->group;
+	if (!tenancy)
+		return true;
+	options->account = serve_tenants_account(params->client->serve->tenants, tenancy);
+	if (!strcmp(params->provider, SERVE_MODEL_NAME)) {
+		options->tenant = tenancy->name;
+		options->group = tenancy->group;
+		options->sandbox = tenancy->sandbox;
+		return true;
+	}
+	if (below && !tenants_may_use(tenancy->settings, below))
+		return error_set(err, RLMD_ERROR_INPUT, "tenant '%s' may not use model '%.100s'",
+				 tenancy->name, below);
+	return tenancies_give(tenancy, named ? config->model : NULL, options, err);
 }
 
 void serve_model_free(struct serve_model *model)

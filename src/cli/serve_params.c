@@ -441,6 +441,7 @@ bool serve_params_read(struct serve_params *params, struct serve_client *client,
 		       enum command_id command, const json_t *given, struct rlmd_error *err)
 {
 	params->client = client;
+	LIST_INSERT_HEAD(&client->works, params, entry);
 	config_copy(&params->config, &client->serve->session->config);
 	return read_options(params, command, json_object_get(given, "options"), err) &&
 	       read_contexts(params, json_object_get(given, "contexts"), err) &&
@@ -481,7 +482,9 @@ void serve_params_done(struct serve_params *params)
 	for (size_t i = 0; i < params->fd_count; i++)
 		close(params->fds[i]);
 	free(params->fds);
-	if (params->client)
+	if (params->client) {
+		LIST_REMOVE(params, entry);
 		config_done(&params->config);
+	}
 	*params = (struct serve_params){0};
 }

@@ -19,6 +19,8 @@ typedef void serve_loaded_fn(void *owner, struct rlmd_context *context,
 struct serve_params {
 	struct serve_client *client; /* lent */
 	const char *kind, *name;     /* "job" or "session", static, and its name, lent */
+	const char *provider;        /* lent: its registered name; NULL: no model is asked */
+	const struct rlmd_job *job;  /* lent: that asks; NULL: it has not begun, or none does */
 	struct config config;        /* owned: the server's settings, and the options over them */
 	char **sources;              /* owned: of the contexts, as for rlmd_context_load() */
 	size_t source_count;
@@ -31,6 +33,7 @@ struct serve_params {
 	struct serve_tool *tools;        /* owned */
 	struct rlmd_function *functions; /* owned: the same, for the library */
 	size_t tool_count;
+	LIST_ENTRY(serve_params) entry; /* of the client's works */
 };
 
 /* Options for a command, contexts and tools. RLMD_ERROR_USAGE. */

@@ -11,6 +11,10 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/money.h"
+#include "cli/job_settings.h"
+#include "cli/serve_job.h"
+#include "cli/serve_model.h"
 #include "cli/serve_params.h"
 
 enum { SESSIONS_MAX = 50 };
@@ -134,6 +138,14 @@ static void on_gone(void *owner, struct rlmd_repl *gone, const struct rlmd_error
 
 /* --- its start --------------------------------------------------------------------------- */
 
+/* It stays as long as its client likes, unless somebody has said how long. */
+static struct rlmd_limits limits_of(const struct config *config)
+{
+	bool given = config->layers[OPTION_max_time] != CONFIG_DEFAULT;
+
+	return job_settings_limits(config, given ? config->max_time : RLMD_UNLIMITED);
+}
+
 static bool begin(struct serve_repl *repl, struct rlmd_error *err)
 {
 	const struct rlmd_repl_hooks hooks = {
@@ -145,7 +157,7 @@ static bool begin(struct serve_repl *repl, struct rlmd_error *err)
 		.owner = repl,
 		.printed = on_printed,
 	};
-	const struct rlmd_repl_options options = {
+	struct rlmd_repl_options options = {
 		.size = sizeof options,
 		.context = repl->params.context,
 		.max_output = repl->params.config.max_output,
@@ -153,11 +165,17 @@ static bool begin(struct serve_repl *repl, struct rlmd_error *err)
 		.functions = repl->params.functions,
 		.function_count = repl->params.tool_count,
 	};
+	const struct rlmd_limits limits = limits_of(&repl->params.config);
+	struct rlmd_job_options calls = job_settings_options(&repl->params.config);
 	struct rlmd_sandbox *sandbox = serve_params_sandbox(&repl->params, err);
 
-	if (sandbox)
-		repl->repl = rlmd_repl_start(repl->client->serve->session->engine, sandbox,
-					     &options, err);
+	calls.limits = &limits;
+	if (repl->params.provider)
+		options.calls = &calls;
+	if (!sandbox || (options.calls && !serve_model_give(&repl->params, &calls, err)))
+		return false;
+	repl->repl = rlmd_repl_start(repl->client->serve->session->engine, sandbox, &options, err);
+	repl->params.job = rlmd_repl_job(repl->repl);
 	return repl->repl;
 }
 
@@ -186,12 +204,23 @@ static bool has_room(const struct serve_client *client, struct rlmd_error *err)
 			 SESSIONS_MAX);
 }
 
+/* Without both its code has no model. */
+static bool take_model(struct serve_repl *repl, const json_t *params, struct rlmd_error *err)
+{
+	const json_t *model = json_object_get(params, "model");
+
+	if (!model && !json_is_true(json_object_get(params, "models")))
+		return true;
+	return serve_model_take(&repl->params, model, err);
+}
+
 static bool open(struct serve_repl *repl, const json_t *params, struct rlmd_error *err)
 {
 	bool waits;
 
 	return has_room(repl->client, err) &&
 	       serve_params_read(&repl->params, repl->client, COMMAND_EXEC, params, err) &&
+	       take_model(repl, params, err) &&
 	       serve_params_load(&repl->params, on_loaded, repl, &waits, err) &&
 	       (waits || begin(repl, err));
 }
@@ -285,6 +314,28 @@ void serve_session_set(struct serve_client *client, const json_t *params,
 	ok = ok && rlmd_repl_set_json(repl->repl, json_get_string(params, "name"), text_of(json),
 				      time_of(repl, params), &err);
 	await(repl, ok, request, &err);
+}
+
+void serve_session_status(struct serve_client *client, const json_t *params,
+			  struct rpc_request *request)
+{
+	struct rlmd_error err;
+	struct serve_repl *repl = find(client, params, &err);
+	struct rlmd_job_status used = RLMD_JOB_STATUS_INIT;
+	json_t *shown;
+
+	if (!repl) {
+		rpc_fail(request, &err);
+		return;
+	}
+	shown = json_make("{s:b, s:b}", "busy", (int)(repl->request != NULL), "gone",
+			  (int)repl->gone);
+	if (rlmd_job_get_status(repl->params.job, &used)) {
+		json_put(shown, "tokens", json_make_integer(used.tokens));
+		json_put(shown, "cost", json_make_real(money_to_dollars(used.cost)));
+		serve_job_show(repl->params.job, shown);
+	}
+	rpc_reply(request, shown);
 }
 
 void serve_session_interrupt(struct serve_client *client, const json_t *params,

@@ -10,6 +10,7 @@ void serve_session_open(struct serve_client *, const json_t *params, struct rpc_
 void serve_session_execute(struct serve_client *, const json_t *params, struct rpc_request *);
 void serve_session_get(struct serve_client *, const json_t *params, struct rpc_request *);
 void serve_session_set(struct serve_client *, const json_t *params, struct rpc_request *);
+void serve_session_status(struct serve_client *, const json_t *params, struct rpc_request *);
 void serve_session_interrupt(struct serve_client *, const json_t *params, struct rpc_request *);
 void serve_session_close(struct serve_client *, const json_t *params, struct rpc_request *);
 

@@ -28,6 +28,7 @@ struct serve_client;
 struct serve_job;
 struct serve_repl;
 struct serve_model;
+struct serve_params;
 struct serve_socket;
 struct serve_tenants;
 struct rlmd_group;
@@ -62,6 +63,7 @@ struct serve_client {
 	LIST_HEAD(, serve_job) jobs;            /* owned: those that have not ended */
 	LIST_HEAD(, serve_repl) repls;          /* owned */
 	LIST_HEAD(, serve_blob) blobs;          /* owned */
+	LIST_HEAD(, serve_params) works;        /* lent: of all its jobs and sessions */
 	LIST_ENTRY(serve_client) entry;
 };
 

@@ -95,6 +95,22 @@ class Jobs(client.ServeTest):
         self.assertEqual(peer.result(job)["error"]["kind"], "cancelled")
         self.assertEqual(self.close(peer), (0, ""))
 
+    def test_what_runs_and_what_is_left(self):
+        peer = self.open()
+        job = peer.call("job.start", **self.START, options={"max-cost": 2, "max-calls": 9})["job"]
+        peer.wait(lambda: peer.asked)
+        told = peer.call("job.activity", job=job)
+        self.assertEqual([(each["kind"], each["turn"], each["waits"]) for each in told["running"]],
+                         [("run", 1, False), ("turn", 1, False)])
+        self.assertEqual({each["run"] for each in told["running"]},
+                         {peer.asked[0]["params"]["run"]})
+        self.assertEqual((told["left"]["calls"], told["left"]["subruns"]), (8, 1000))
+        self.assertTrue(0 < told["left"]["timeMs"] <= 300000)
+        peer.call("job.cancel", job=job)
+        peer.result(job)
+        self.assertEqual(peer.call("job.activity", job=job), {"left": None, "running": []})
+        self.assertEqual(self.close(peer), (0, ""))
+
     def test_refused(self):
         peer = self.open()
         for params, word in (({}, "one of task"), ({"task": "?", "plan": {}}, "one of task"),

@@ -6,6 +6,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import client  # noqa: E402
+from model import ModelServer, Reply  # noqa: E402
 
 
 class Sessions(client.ServeTest):
@@ -33,6 +34,69 @@ class Sessions(client.ServeTest):
                 if "\\n" not in code:
                     self.assertIn(message, error["message"])
                     self.assertIn(kind, error["type"])
+        self.assertEqual(self.close(peer), (0, ""))
+
+    def test_models(self):
+        """Calls and sub-runs of its code, within one budget; the client is the provider."""
+        asked = []
+
+        def model(request):
+            asked.append(request)
+            turn = "```python\nFINAL(str(len(context)))\n```"
+            return {"text": turn if request["kind"] == "turn" else "blue",
+                    "usage": {"inputTokens": 100, "outputTokens": 5, "cost": 0.25}}
+
+        peer = self.open(model_request=model)
+        session = peer.call("session.open", model="client",
+                            options={"max-calls": 5, "max-cost": 10})["session"]
+
+        def run(code):
+            return peer.call("session.execute", session=session, code=code)
+
+        self.assertEqual(run("print(llm_query('Which colour?'))")["stdout"], "blue\n")
+        self.assertEqual((asked[0]["session"], asked[0]["kind"], asked[0]["depth"]),
+                         (session, "subcall", 0))
+        self.assertEqual(run("print(rlm_query('How long?', context='123'))")["stdout"], "3\n")
+        self.assertEqual((asked[1]["session"], asked[1]["kind"], asked[1]["depth"]),
+                         (session, "turn", 1))
+        told = peer.call("session.status", session=session)
+        self.assertEqual((told["busy"], told["gone"], told["tokens"], told["cost"]),
+                         (False, False, 210, 0.5))
+        self.assertEqual((told["left"]["calls"], told["left"]["cost"], told["left"]["timeMs"]),
+                         (3, 9.5, None))
+        self.assertEqual(told["running"], [])
+        error = run("for i in range(4): print(llm_query(str(i)))")["error"]
+        self.assertIn("budget", error["traceback"].lower())
+        self.assertEqual(len(asked), 5)
+        self.assertEqual(run("print(6 * 7)")["stdout"], "42\n")
+        self.assertEqual(self.close(peer), (0, ""))
+
+    def test_models_of_the_server(self):
+        server = ModelServer(provider="ollama")
+        server.script(reply=Reply(text="green"))
+        with server:
+            peer = self.open()
+            session = peer.call("session.open", models=True, options={
+                "provider": "ollama", "model": "mine", "base-url": server.url})["session"]
+            done = peer.call("session.execute", session=session, code="llm_query('?')")
+            self.assertEqual((done["stdout"], done["error"]), ("'green'\n", None))
+            self.assertEqual(self.close(peer), (0, ""))
+
+    def test_what_runs_is_told(self):
+        """While its code waits for a model."""
+        told = []
+
+        def model(request):
+            told.append(peer.call("session.status", session=session))
+            return {"text": "blue"}
+
+        peer = self.open(model_request=model)
+        session = peer.call("session.open", model="client")["session"]
+        peer.call("session.execute", session=session, code="llm_query('x')")
+        (running,) = told[0]["running"]
+        self.assertTrue(told[0]["busy"])
+        self.assertEqual((running["kind"], running["depth"], running["waits"], running["model"]),
+                         ("subcall", 0, False, "client"))
         self.assertEqual(self.close(peer), (0, ""))
 
     def test_output_comes_while_the_block_runs(self):
