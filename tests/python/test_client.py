@@ -321,6 +321,25 @@ class Sessions(PythonTest):
                 session.run("import os; os._exit(1)")
         session.close()
 
+    def test_models(self):
+        asked = []
+
+        def model(messages, request):
+            asked.append(request["kind"])
+            return {"text": "blue", "usage": {"inputTokens": 9, "outputTokens": 1, "cost": 0.5}}
+
+        with rlmd.Session("a b c", provider=model, max_calls=2, max_cost=3) as session:
+            self.assertEqual(session.run("print(llm_query('?'))").stdout, "blue\n")
+            told = session.status()
+            self.assertEqual((told["cost"], told["left"]["cost"], told["left"]["calls"]), (0.5, 2.5, 1))
+            self.assertIn("udget", session.run("llm_query('?'); llm_query('?')").error)
+        self.assertEqual(asked, ["subcall", "subcall"])
+        with rlmd.Session() as session:
+            self.assertIn("no model", session.run("llm_query('?')").error)
+            self.assertEqual(session.status(), {"busy": False, "gone": False})
+        with self.assertRaises(rlmd.UsageError):
+            rlmd.Session(models=True, provider="nobody")
+
     def test_many(self):
         sessions = [rlmd.Session() for _ in range(10)]
         with concurrent.futures.ThreadPoolExecutor(10) as pool:

@@ -44,7 +44,8 @@ class Documents(test_client.PythonTest):
         self.assertEqual(len(blocks), len(printed))
 
     def test_the_page(self):
-        self.check("docs/python.md", ["web-1 0.", "web-1\nweb-1\n", "FINAL(web-1)", "London", "web-1 7", "\n", "3 London\n"])
+        self.check("docs/python.md", ["web-1 0.", "web-1\nweb-1\n", "FINAL(web-1)", "London", "web-1 7", "\n", "3 London\n",
+                                     "'calls': 9999"])
 
     def test_the_readme(self):
         self.check("python/README.md", ["web-1 0."])

@@ -35,6 +35,12 @@ class Toolbox:
         return self.functions[params["name"]](**params["arguments"])
 
 
+def reply_of(model: Callable[..., Any], params: Params) -> Any:
+    """The answer of a function that is the provider, to model.request."""
+    told = model(params["messages"], params)
+    return {"text": told} if isinstance(told, str) else told
+
+
 class Job:
     """One that the server has: its events in order, and its result as a future."""
 
@@ -94,8 +100,7 @@ class Job:
             return self._tools.call(params)
         if method == "model.request":
             assert self._model
-            told = self._model(params["messages"], params)
-            return {"text": told} if isinstance(told, str) else told
+            return reply_of(self._model, params)
         assert self._check
         wrong = self._check(params["answer"])
         return {"accept": wrong in (None, True), **({"wrong": wrong} if isinstance(wrong, str) else {})}

@@ -1,12 +1,12 @@
-"""Session: Python behind kernel walls, without a model."""
+"""Session: Python behind kernel walls, block by block."""
 
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any, Mapping, NamedTuple, Optional, Type
+from typing import Any, Callable, Mapping, NamedTuple, Optional, Type, Union
 
 from ._contexts import Contexts
-from ._rlm import Toolbox, Tools, named
+from ._rlm import Toolbox, Tools, named, reply_of
 from ._server import Params, shared
 
 
@@ -30,15 +30,27 @@ class Session:
     context and contexts: as for RLM.completion(). tools: functions of this process that the code
     may call. options: those of `rlmd exec`, as worker_memory="2G", python=, preload=["numpy"].
     One block runs at a time.
+
+    models=True: the code may ask models (llm_query(), rlm_query(), ...), by the provider, the
+    model and the limits of the options, all blocks together: provider="openai", max_cost=0.5.
+    provider: a function answers them instead, as for RLM.
     """
 
     def __init__(self, context: Any = None, tools: Tools = None, *,
                  contexts: Optional[Mapping[str, Any]] = None, binary: Optional[str] = None,
+                 models: bool = False, provider: Union[str, Callable[..., Any], None] = None,
                  **options: Any):
         self._tools = Toolbox(tools)
+        self._model = provider if callable(provider) else None
         self._server = shared(binary)
         given = Contexts(self._server, context, contexts)
         params: Params = {"options": named(options)}
+        if self._model:
+            params["model"] = "client"
+        elif provider:
+            params["options"]["provider"] = provider
+        if models:
+            params["models"] = True
         if given.params:
             params["contexts"] = given.params
         if self._tools.params:
@@ -51,6 +63,9 @@ class Session:
         self._server.listen(name, lambda method, told: None, self._answer)
 
     def _answer(self, method: str, params: Params) -> Any:
+        if method == "model.request":
+            assert self._model
+            return reply_of(self._model, params)
         return self._tools.call(params)
 
     def _call(self, method: str, **params: Any) -> Any:
@@ -68,6 +83,12 @@ class Session:
         done = self._call("execute", code=code, **more)
         error = done["error"] and done["error"]["traceback"]
         return Output(done["stdout"], done["stderr"], error, done["interrupted"], done["durationMs"])
+
+    def status(self) -> Params:
+        """As session.status of docs/serve.md: "busy", "gone"; where the code may ask models also
+        "tokens" and "cost" (US dollars) so far, "left" of the limits, and "running"."""
+        told: Params = self._server.call("session.status", session=self._name)
+        return told
 
     def interrupt(self) -> None:
         """From another thread: ends the block that runs with KeyboardInterrupt."""
