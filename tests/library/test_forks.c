@@ -80,7 +80,9 @@ static void start(struct stage *stage)
 		.size = sizeof options, .kind = "openai", .key = "the-key"};
 	struct rlmd_repl_hooks hooks = {
 		.size = sizeof hooks, .ready = on_ready, .done = on_done, .owner = stage};
-	struct rlmd_repl_options session = {.size = sizeof session, .hooks = &hooks};
+	const struct rlmd_job_options calls = {.size = sizeof calls, .model = "sub-model"};
+	struct rlmd_repl_options session = {
+		.size = sizeof session, .hooks = &hooks, .calls = &calls};
 	struct rlmd_job_options job = {.size = sizeof job,
 				       .task = rlmd_text_of("the task"),
 				       .model = "root-model",
