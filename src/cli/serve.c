@@ -25,6 +25,9 @@
 
 enum { LOOK_MS = 50, LEEWAY_MS = 1000, CLIENTS_MAX = 250, CLIENTS_OF_ANOTHER = 50 };
 
+/* Jobs at work at once, where the machine has files and memory for them: the others wait. */
+enum { JOBS_MOST = 1000, MEMORY_LEFT = 256 << 20 };
+
 /* --- the end ----------------------------------------------------------------------------- */
 
 struct drain {
@@ -238,6 +241,10 @@ int command_serve(struct session *session, int count, char **words)
 {
 	struct serve serve = {.session = session, .clients = LIST_HEAD_INITIALIZER(clients)};
 	struct rlmd_error err;
+
+	free(concurrency_open(&serve.jobs, MEMORY_LEFT, JOBS_MOST)); /* fewer are no news */
+	if (!config_given(&session->config, OPTION_max_parallel))
+		session->max_calls = serve.jobs.limit;
 
 	if (!check_words(&session->config, count, words, &err))
 		return command_refuse(COMMAND_SERVE, &err);

@@ -19,7 +19,10 @@ struct serve_blob {
 	char *name; /* owned */
 	int fd;     /* owned: a memory file */
 	size_t size;
-	bool ended; /* all of it is there */
+	bool ended;                  /* all of it is there */
+	int users;                   /* jobs and sessions that read it */
+	bool freed;                  /* its client has no use for it */
+	struct serve_client *client; /* lent */
 	LIST_ENTRY(serve_blob) entry;
 };
 
@@ -29,15 +32,17 @@ static struct serve_blob *find(const struct serve_client *client, const char *na
 	struct serve_blob *blob;
 
 	LIST_FOREACH (blob, &client->blobs, entry)
-		if (!strcmp(blob->name, name))
+		if (!blob->freed && !strcmp(blob->name, name))
 			return blob;
 	error_set(err, RLMD_ERROR_USAGE, "there is no blob '%.40s'", name);
 	return NULL;
 }
 
-static void drop(struct serve_client *client, struct serve_blob *blob)
+static void drop(struct serve_blob *blob)
 {
-	client->blob_bytes -= blob->size;
+	if (blob->users)
+		return;
+	blob->client->blob_bytes -= blob->size;
 	LIST_REMOVE(blob, entry);
 	close(blob->fd);
 	free(blob->name);
@@ -59,6 +64,7 @@ void serve_blob_begin(struct serve_client *client, const json_t *params,
 	blob = xcalloc(1, sizeof *blob);
 	blob->name = xasprintf("b%" PRId64, ++client->last_blob);
 	blob->fd = fd;
+	blob->client = client;
 	LIST_INSERT_HEAD(&client->blobs, blob, entry);
 	rpc_reply(request, json_make("{s:s}", "blob", blob->name));
 }
@@ -141,12 +147,15 @@ void serve_blob_free(struct serve_client *client, const json_t *params, struct r
 	struct rlmd_error err;
 	struct serve_blob *blob = find(client, json_get_string(params, "blob"), &err);
 
-	if (blob)
-		drop(client, blob);
+	if (blob) {
+		blob->freed = true;
+		drop(blob);
+	}
 	answer(request, blob, &err);
 }
 
-char *serve_blob_path(const struct serve_client *client, const char *name, struct rlmd_error *err)
+struct serve_blob *serve_blob_use(const struct serve_client *client, const char *name,
+				  struct rlmd_error *err)
 {
 	struct serve_blob *blob = find(client, name, err);
 
@@ -156,11 +165,26 @@ char *serve_blob_path(const struct serve_client *client, const char *name, struc
 		error_set(err, RLMD_ERROR_USAGE, "the blob %s has not ended: send blob.end", name);
 		return NULL;
 	}
+	blob->users++;
+	return blob;
+}
+
+char *serve_blob_path(const struct serve_blob *blob)
+{
 	return xasprintf("/proc/self/fd/%d", blob->fd);
+}
+
+void serve_blob_unuse(struct serve_blob *blob)
+{
+	if (!blob)
+		return;
+	blob->users--;
+	if (blob->freed)
+		drop(blob);
 }
 
 void serve_blob_free_all(struct serve_client *client)
 {
 	while (!LIST_EMPTY(&client->blobs))
-		drop(client, LIST_FIRST(&client->blobs));
+		drop(LIST_FIRST(&client->blobs));
 }

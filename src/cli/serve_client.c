@@ -131,6 +131,7 @@ struct serve_client *serve_client_new(struct serve *serve, int in, int out)
 	client->serve = serve;
 	client->socket = -1;
 	LIST_INIT(&client->jobs);
+	TAILQ_INIT(&client->line);
 	LIST_INIT(&client->repls);
 	LIST_INIT(&client->blobs);
 	LIST_INIT(&client->works);

@@ -46,6 +46,8 @@ struct serve_job {
 	struct rlmd_error error; /* why it ends; of no kind: see its result */
 	LIST_HEAD(, client_check) checks;
 	LIST_ENTRY(serve_job) entry;
+	TAILQ_ENTRY(serve_job) in_line;
+	enum turn { WAITS, CALLED, AT_WORK } turn; /* in line; its turn has come; it is begun */
 };
 
 static struct serve_job *find(const struct serve_client *client, const json_t *params)
@@ -71,8 +73,66 @@ static void drop_checks(struct serve_job *job)
 	}
 }
 
+/* --- its turn: more jobs than there can be here wait in line ------------------------------------
+ */
+
+static bool has_room(struct serve *serve)
+{
+	return !serve->at_work ||
+	       (serve->at_work < serve->jobs.limit && concurrency_admits(&serve->jobs, clock_ms()));
+}
+
+static void leave_line(struct serve_job *job, enum turn turn)
+{
+	struct serve *serve = job->client->serve;
+
+	TAILQ_REMOVE(&job->client->line, job, in_line);
+	job->turn = turn;
+	job->client->at_work++;
+	serve->at_work++;
+	concurrency_begin(&serve->jobs);
+}
+
+/* Of the clients that wait the one with the fewest jobs at work; NULL: none waits. */
+static struct serve_client *next_of(const struct serve *serve)
+{
+	struct serve_client *client, *next = NULL;
+
+	LIST_FOREACH (client, &serve->clients, entry)
+		if (!TAILQ_EMPTY(&client->line) && (!next || client->at_work < next->at_work))
+			next = client;
+	return next;
+}
+
+/* They are begun from the loop. */
+static void call_next(struct serve *serve)
+{
+	struct serve_client *client;
+
+	while ((client = next_of(serve)) && has_room(serve)) {
+		struct serve_job *job = TAILQ_FIRST(&client->line);
+
+		leave_line(job, CALLED);
+		loop_post(job->posted);
+	}
+}
+
+static void end_turn(struct serve_job *job)
+{
+	struct serve *serve = job->client->serve;
+
+	if (job->turn == WAITS) {
+		TAILQ_REMOVE(&job->client->line, job, in_line);
+		return;
+	}
+	job->client->at_work--;
+	serve->at_work--;
+	call_next(serve);
+}
+
 static void job_free(struct serve_job *job)
 {
+	end_turn(job);
 	drop_checks(job);
 	rlmd_job_free(job->job);
 	LIST_REMOVE(job, entry);
@@ -142,13 +202,17 @@ static void on_end(void *owner, struct rlmd_job *ended, const struct rlmd_result
 	tell_end(job, object);
 }
 
-/* It ends without a job. */
+static bool go(struct serve_job *, struct rlmd_error *);
+
+/* Its turn has come, or it ends without a job. */
 static void on_posted(evutil_socket_t fd, short what, void *owner)
 {
 	struct serve_job *job = owner;
 
 	(void)fd;
 	(void)what;
+	if (job->turn == CALLED && !job->error.kind && go(job, &job->error))
+		return;
 	tell_end(job, session_no_result(job->client->serve->session, &job->error));
 }
 
@@ -466,13 +530,31 @@ static bool check(struct serve_job *job, struct rlmd_error *err)
 	       rlmd_job_check(job->client->serve->session->engine, &options, err);
 }
 
-static bool job_start(struct serve_job *job, const json_t *params, struct rlmd_error *err)
+/* Where it is true, the job may have ended. */
+static bool go(struct serve_job *job, struct rlmd_error *err)
 {
 	bool waits;
 
-	return read_params(job, params, err) && check(job, err) &&
-	       serve_params_load(&job->params, on_loaded, job, &waits, err) &&
+	job->turn = AT_WORK;
+	job->started = clock_ms();
+	return serve_params_load(&job->params, on_loaded, job, &waits, err) &&
 	       (waits || begin(job, err));
+}
+
+/* While others wait it waits behind them. */
+static bool job_start(struct serve_job *job, const json_t *params, struct rlmd_error *err)
+{
+	struct serve_client *client = job->client;
+	bool at_once = TAILQ_EMPTY(&client->line) && has_room(client->serve);
+
+	TAILQ_INSERT_TAIL(&client->line, job, in_line);
+	if (!read_params(job, params, err) ||
+	    (at_once && !serve_params_open_texts(&job->params, err)) || !check(job, err))
+		return false;
+	if (!at_once)
+		return true;
+	leave_line(job, AT_WORK);
+	return go(job, err);
 }
 
 void serve_job_start(struct serve_client *client, const json_t *params, struct rpc_request *request)
@@ -518,10 +600,11 @@ static void stop(struct serve_job *job)
 	struct rlmd_error err;
 
 	error_set(&err, RLMD_ERROR_CANCELLED, "cancelled before it began");
-	if (job->params.loading) {
+	if (job->params.loading)
 		rlmd_context_load_cancel(take_pointer(&job->params.loading));
-		break_off(job, &err);
-	}
+	else if (job->turn == AT_WORK)
+		return;
+	break_off(job, &err);
 }
 
 static void job_interrupt(struct serve_job *job)

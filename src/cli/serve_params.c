@@ -217,6 +217,16 @@ static char *text_path(struct serve_params *params, const json_t *context, struc
 	return xasprintf("/proc/self/fd/%d", fd);
 }
 
+static char *blob_path(struct serve_params *params, const char *name, struct rlmd_error *err)
+{
+	struct serve_blob *blob = serve_blob_use(params->client, name, err);
+
+	if (!blob)
+		return NULL;
+	params->blobs[params->blob_count++] = blob;
+	return serve_blob_path(blob);
+}
+
 /* A revision of the server's directory, new. */
 static char *git_source(const struct serve_client *client, const char *revision,
 			struct rlmd_error *err)
@@ -238,12 +248,12 @@ static char *source_of(struct serve_params *params, const json_t *context, struc
 
 	if (is_text(context, "text"))
 		path = text_path(params, context, err);
+	else if (is_text(context, "blob"))
+		path = blob_path(params, json_get_string(context, "blob"), err);
 	else if (is_text(context, "path"))
 		path = serve_params_path(params->client, json_get_string(context, "path"), err);
-	else if (is_text(context, "git"))
-		path = git_source(params->client, json_get_string(context, "git"), err);
 	else
-		path = serve_blob_path(params->client, json_get_string(context, "blob"), err);
+		path = git_source(params->client, json_get_string(context, "git"), err);
 	if (!path)
 		return NULL;
 	return *name ? xasprintf("%s=%s", name, path) : take_pointer(&path);
@@ -277,11 +287,38 @@ static bool take_text(struct serve_params *params, const json_t *context, struct
 	const char *name = is_text(context, "name") ? json_get_string(context, "name") : NULL;
 
 	params->context = rlmd_context_from_text(name, json_get_text(context, "text"), err);
+	params->source_count = 0;
 	return params->context;
 }
 
-static bool read_contexts(struct serve_params *params, const json_t *contexts,
-			  struct rlmd_error *err)
+static bool open_texts(struct serve_params *params, const json_t *contexts, struct rlmd_error *err)
+{
+	bool alone = json_array_size(contexts) == 1;
+	const json_t *context;
+	size_t i;
+
+	json_array_foreach (contexts, i, context) {
+		bool ok = params->sources[i];
+
+		if (!ok && alone)
+			ok = take_text(params, context, err);
+		else if (!ok)
+			ok = (params->sources[i] = source_of(params, context, err));
+		if (!ok)
+			return error_context(err, "contexts[%zu]", i);
+	}
+	return true;
+}
+
+bool serve_params_open_texts(struct serve_params *params, struct rlmd_error *err)
+{
+	json_auto_t *contexts = take_pointer(&params->contexts);
+
+	return open_texts(params, contexts, err);
+}
+
+/* Of a text only what it is called is looked at: a job that waits for its turn has no file. */
+static bool read_contexts(struct serve_params *params, json_t *contexts, struct rlmd_error *err)
 {
 	size_t count = json_array_size(contexts), i;
 	const json_t *context;
@@ -291,17 +328,19 @@ static bool read_contexts(struct serve_params *params, const json_t *contexts,
 	if (count > RLMD_CONTEXT_INPUTS_MAX)
 		return error_set(err, RLMD_ERROR_USAGE, "there are at most %d contexts",
 				 RLMD_CONTEXT_INPUTS_MAX);
+	params->contexts = json_incref(contexts);
 	params->sources = xcalloc(count + 1, sizeof *params->sources);
 	params->fds = xcalloc(count + 1, sizeof *params->fds);
+	params->blobs = xcalloc(count + 1, sizeof *params->blobs);
+	params->source_count = count;
 	json_array_foreach (contexts, i, context) {
 		if (!check_context(context, count, err))
 			return error_context(err, "contexts[%zu]", i);
-		if (count == 1 && is_text(context, "text"))
-			return take_text(params, context, err) || error_context(err, "contexts[0]");
+		if (is_text(context, "text"))
+			continue;
 		params->sources[i] = source_of(params, context, err);
 		if (!params->sources[i])
 			return error_context(err, "contexts[%zu]", i);
-		params->source_count++;
 	}
 	return true;
 }
@@ -321,6 +360,8 @@ bool serve_params_load(struct serve_params *params, serve_loaded_fn *loaded, voi
 	const struct rlmd_context_options options = job_settings_context(&params->config,
 									 params->config.max_time);
 
+	if (!serve_params_open_texts(params, err))
+		return false;
 	*ret_waits = params->source_count;
 	if (!params->source_count)
 		return true;
@@ -476,12 +517,16 @@ void serve_params_done(struct serve_params *params)
 		free_tool(&params->tools[i]);
 	free(params->tools);
 	free(params->functions);
+	json_decref(params->contexts);
 	for (size_t i = 0; params->sources && i < params->source_count; i++)
 		free(params->sources[i]);
 	free(params->sources);
 	for (size_t i = 0; i < params->fd_count; i++)
 		close(params->fds[i]);
 	free(params->fds);
+	for (size_t i = 0; i < params->blob_count; i++)
+		serve_blob_unuse(params->blobs[i]);
+	free(params->blobs);
 	if (params->client) {
 		LIST_REMOVE(params, entry);
 		config_done(&params->config);

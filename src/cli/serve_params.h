@@ -22,10 +22,13 @@ struct serve_params {
 	const char *provider;        /* lent: its registered name; NULL: no model is asked */
 	const struct rlmd_job *job;  /* lent: that asks; NULL: it has not begun, or none does */
 	struct config config;        /* owned: the server's settings, and the options over them */
+	json_t *contexts;            /* referenced, until its texts are in memory files */
 	char **sources;              /* owned: of the contexts, as for rlmd_context_load() */
 	size_t source_count;
 	int *fds; /* owned: memory files of the texts among them */
 	size_t fd_count;
+	struct serve_blob **blobs; /* owned: in use, up to a NULL */
+	size_t blob_count;
 	struct rlmd_context *context;         /* owned, once it is there */
 	struct rlmd_context_loading *loading; /* owned */
 	serve_loaded_fn *loaded;
@@ -41,8 +44,11 @@ bool serve_params_read(struct serve_params *, struct serve_client *, enum comman
 		       const json_t *params, struct rlmd_error *);
 void serve_params_done(struct serve_params *);
 
-/* True, and no call follows: the context is there already, or there is none to load. Else the call,
- * or false with an error. */
+/* Has the texts among the contexts in memory files; once more is fine. */
+bool serve_params_open_texts(struct serve_params *, struct rlmd_error *);
+
+/* Does that, and loads all. True, and no call follows: the context is there already, or there is
+ * none to load. Else the call, or false with an error. */
 bool serve_params_load(struct serve_params *, serve_loaded_fn *, void *owner, bool *ret_waits,
 		       struct rlmd_error *);
 

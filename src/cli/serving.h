@@ -20,6 +20,7 @@
 #include <sys/queue.h>
 #include <sys/types.h>
 
+#include "batch/concurrency.h"
 #include "cli/rpc.h"
 #include "cli/session.h"
 
@@ -44,6 +45,8 @@ struct serve {
 		*tenants;          /* owned; NULL: rlmd.conf has none, or one client is served */
 	struct serve_model *model; /* owned: clients as a provider; NULL: nobody asked yet */
 	json_t *providers;         /* owned: of single jobs: what they are made of -> their name */
+	struct concurrency jobs;   /* how many of them may be at work */
+	int64_t at_work;           /* jobs */
 	bool confined;             /* clients name neither addresses nor files of the server's */
 	struct rlmd_error end;     /* of the connection of a single client */
 	bool over;                 /* the process ends */
@@ -61,6 +64,8 @@ struct serve_client {
 	int64_t last_job, last_repl, last_blob; /* of the numbers in their names */
 	size_t blob_bytes;                      /* of all its blobs */
 	LIST_HEAD(, serve_job) jobs;            /* owned: those that have not ended */
+	TAILQ_HEAD(, serve_job) line;           /* lent: those of them that wait for their turn */
+	int64_t at_work;                        /* the others */
 	LIST_HEAD(, serve_repl) repls;          /* owned */
 	LIST_HEAD(, serve_blob) blobs;          /* owned */
 	LIST_HEAD(, serve_params) works;        /* lent: of all its jobs and sessions */
