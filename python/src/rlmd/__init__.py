@@ -13,13 +13,14 @@ from ._errors import (AuthError, BadReplyError, BadRequestError, BillingError, B
                       InternalError, MachineError, NetworkError, NoAnswerError, NotFoundError,
                       OverloadedError, RefusedError, ReplayError, SandboxError, SchemaError,
                       ServerError, ThrottledError, TimeoutError, UsageError, WorkerError)
+from ._moved import RLMLogger
 from ._rlm import RLM, Stream
 from ._session import Output, Session
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "RLM", "Answer", "AuthError", "BadReplyError", "BadRequestError", "BillingError",
+    "RLM", "RLMLogger", "Answer", "AuthError", "BadReplyError", "BadRequestError", "BillingError",
     "BudgetError", "CancelledError", "ContextOverflowError", "Error", "Event", "FunctionError",
     "Git", "InputError", "InternalError", "MachineError", "NetworkError", "NoAnswerError",
     "NotFoundError", "Output", "OverloadedError", "RefusedError", "ReplayError", "SandboxError",

@@ -11,6 +11,7 @@ from typing import (Any, AsyncIterator, Callable, Dict, Iterable, Iterator, List
 from ._answer import Answer, Event
 from ._contexts import Contexts
 from ._errors import Error, error_of
+from ._moved import EVENTS as MOVED_EVENTS, Moved, Trajectory
 from ._schemas import read_schema, tool_of
 from ._server import Params, Server, shared
 
@@ -178,6 +179,9 @@ class RLM:
     options are those of `rlmd exec`, with _ for -: max_cost (US dollars), max_tokens, max_time,
     max_depth, temperature, base_url, ... binary: the rlmd program; else $RLMD_BIN or the PATH's.
 
+    With backend or backend_kwargs the arguments are those of `rlms`, and so is completion(prompt,
+    root_prompt): docs/python.md, "Moving from rlms".
+
     Any thread may use it, and several at a time.
     """
 
@@ -186,6 +190,11 @@ class RLM:
                  tools: Tools = None, **options: Any):
         self._model = provider if callable(provider) else None
         self._binary = binary
+        self._moved: Optional[Moved] = None
+        if "backend" in options or "backend_kwargs" in options:
+            self._moved = Moved(options)
+            provider, model = self._moved.options.pop("provider"), self._moved.options.pop("model")
+            options, tools = self._moved.options, self._moved.tools
         self._options = {"provider": None if callable(provider) else provider, "model": model, **options}
         self._tools = dict(Toolbox(tools).functions)
 
@@ -207,9 +216,18 @@ class RLM:
         a Pydantic model; the value is answer.parsed. check: is given each answer; it returns None
         where that will do, else what is wrong with it, which the model is told.
         """
+        if self._moved:
+            return self._complete_moved(self._moved, prompt, options.pop("root_prompt", context), options)
         schema, read = read_schema(schema)
         job = self._start(prompt, context, contexts, schema, tools, check, options)
         return answer_of(self._wait(job), read)
+
+    def _complete_moved(self, moved: Moved, prompt: Any, root_prompt: Optional[str],
+                        options: Params) -> Answer:
+        trajectory = Trajectory(moved)
+        job = self._start(moved.task(root_prompt), prompt, None, None, None, None, options,
+                          trajectory.hear, MOVED_EVENTS)
+        return trajectory.completion(answer_of(self._wait(job), lambda text: None), prompt)
 
     async def acompletion(self, prompt: str, context: Any = None, *, schema: Any = None,
                           tools: Tools = None, contexts: Optional[Mapping[str, Any]] = None,
@@ -286,7 +304,8 @@ class RLM:
 
     def _start(self, prompt: str, context: Any, contexts: Optional[Mapping[str, Any]], schema: Any,
                tools: Tools, check: Optional[Check], options: Params,
-               on_event: Optional[Callable[[str, Params], None]] = None) -> Job:
+               on_event: Optional[Callable[[str, Params], None]] = None,
+               events: Sequence[str] = EVENTS) -> Job:
         if not isinstance(prompt, str):
             raise TypeError(f"the prompt is a str, not {type(prompt).__name__}")
         box = Toolbox({**self._tools, **Toolbox(tools).functions})
@@ -295,7 +314,7 @@ class RLM:
         if schema is not None:
             params["schema"] = schema
         if on_event:
-            params["events"] = EVENTS
+            params["events"] = list(events)
         return self._begin(params, box, check, Contexts(server, context, contexts), options, on_event)
 
     def _begin(self, params: Params, tools: Toolbox, check: Optional[Check],
