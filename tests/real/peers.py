@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import subprocess
 import sys
 import unittest
 
@@ -126,6 +127,29 @@ class Rlms(unittest.TestCase):
         words = str([request.messages for request in server.requests])
         self.assertIn("6000 7", words)
         self.assertIn("6000 of them 8", words)
+
+
+class Recipes(unittest.TestCase):
+    ROWS = "id,text\n1,it broke\n2,größe passt 🙂\n3,broke too\n"
+
+    def run_recipe(self, name):
+        pathlib.Path("reviews.csv").write_text(self.ROWS)
+        with ModelServer(provider="openai") as server:
+            server.script(None, lambda request: Reply(
+                text="FINAL(yes)" if "broke" in request.first_turn else "FINAL(no)", usage=(10, 2)))
+            done = subprocess.run(
+                [sys.executable, ROOT / "examples/python" / name, "reviews.csv", "text", "A complaint?"],
+                capture_output=True, text=True, env={
+                    **os.environ, **server.environment(), "OPENAI_API_KEY": server.key,
+                    "RLMD_MODEL": "gpt-5-mini", "PYTHONPATH": str(ROOT / "python/src")})
+        self.assertEqual(done.stdout, "id,text,answer\n1,it broke,yes\n2,größe passt 🙂,no\n"
+                         "3,broke too,yes\n", done.stderr)
+
+    def test_dask(self):
+        self.run_recipe("dask_column.py")
+
+    def test_ray(self):
+        self.run_recipe("ray_column.py")
 
 
 if __name__ == "__main__":

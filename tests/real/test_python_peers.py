@@ -1,4 +1,4 @@
-"""The walls as an ingredient of other libraries: DSPy, smolagents, the official rlms."""
+"""Inside of other libraries: DSPy, smolagents, the official rlms; Dask and Ray."""
 
 import os
 import pathlib
@@ -31,6 +31,10 @@ class Peers(servers.SystemTest):
 
     def test_rlms(self):
         self.peer("Rlms")
+
+    def test_dask_and_ray(self):
+        """The recipes of examples/python."""
+        self.peer("Recipes")
 
 
 if __name__ == "__main__":
