@@ -392,8 +392,8 @@ typedef void rlmd_activity_fn(void *owner, const struct rlmd_activity *);
 RLMD_API void rlmd_job_each_activity(const struct rlmd_job *, rlmd_activity_fn *tell, void *owner);
 
 /* Fills the rest of the job's limits: RLMD_NOTHING where nothing is left, or RLMD_UNLIMITED;
- * `max_depth` and `max_iterations` of the root. False, and nothing is filled, if ret->size is
- * unknown. */
+ * `max_depth` and `max_iterations` of the root. False, and nothing is filled: the job has ended, or
+ * ret->size is unknown. */
 RLMD_API bool rlmd_job_get_left(const struct rlmd_job *, struct rlmd_limits *ret);
 
 /* A warning from before the job began, about its inputs, provider or prices, by

@@ -11,8 +11,6 @@
 #include "base/file.h"
 #include "base/json.h"
 
-#define BLOB_MAX ((size_t)4 << 30)
-
 enum { BASE64_CHARACTERS = 4, BASE64_BYTES = 3 }; /* of a group */
 
 struct serve_blob {
@@ -42,7 +40,7 @@ static void drop(struct serve_blob *blob)
 {
 	if (blob->users)
 		return;
-	blob->client->blob_bytes -= blob->size;
+	blob->client->held_bytes -= blob->size;
 	LIST_REMOVE(blob, entry);
 	close(blob->fd);
 	free(blob->name);
@@ -103,16 +101,16 @@ static bool append(struct serve_client *client, const json_t *params, struct rlm
 	bytes = decode(json_get_text(params, "base64"), &size);
 	if (!bytes)
 		return error_set(err, RLMD_ERROR_USAGE, "base64 is none (RFC 4648, section 4)");
-	if (blob->size + size > BLOB_MAX)
+	if (blob->size + size > SERVE_HELD_MAX)
 		return error_set(err, RLMD_ERROR_USAGE, "a blob has at most 4 GiB");
-	if (client->serve->confined && client->blob_bytes + size > BLOB_MAX)
-		return error_set(
-			err, RLMD_ERROR_USAGE,
-			"all blobs together have at most 4 GiB here: blob.free gives back");
+	if (client->serve->confined && client->held_bytes + size > SERVE_HELD_MAX)
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "all blobs and texts together have at most 4 GiB here: "
+				 "blob.free gives back");
 	if (!file_write_all(blob->fd, text_from(bytes, size)))
 		return error_errno(err, RLMD_ERROR_MACHINE, "the blob");
 	blob->size += size;
-	client->blob_bytes += size;
+	client->held_bytes += size;
 	return true;
 }
 

@@ -18,6 +18,8 @@
 #include "cli/serve_params.h"
 #include "cli/serve_tenants.h"
 
+enum { JOBS_MAX = 10000 };
+
 /* An answer that the client looks at. */
 struct client_check {
 	struct serve_job *job;    /* lent */
@@ -73,8 +75,7 @@ static void drop_checks(struct serve_job *job)
 	}
 }
 
-/* --- its turn: more jobs than there can be here wait in line ------------------------------------
- */
+/* --- its turn ---------------------------------------------------------------------------- */
 
 static bool has_room(struct serve *serve)
 {
@@ -541,6 +542,22 @@ static bool go(struct serve_job *job, struct rlmd_error *err)
 	       (waits || begin(job, err));
 }
 
+/* Of a client that is not trusted: each takes some memory while it waits. */
+static bool has_place(const struct serve_client *client, struct rlmd_error *err)
+{
+	const struct serve_job *job;
+	size_t count = 0;
+
+	if (!client->serve->confined)
+		return true;
+	LIST_FOREACH (job, &client->jobs, entry)
+		count++;
+	return count <= JOBS_MAX || error_set(err, RLMD_ERROR_USAGE,
+					      "a client has at most %d jobs here that have not "
+					      "ended: wait for some",
+					      JOBS_MAX);
+}
+
 /* While others wait it waits behind them. */
 static bool job_start(struct serve_job *job, const json_t *params, struct rlmd_error *err)
 {
@@ -548,7 +565,7 @@ static bool job_start(struct serve_job *job, const json_t *params, struct rlmd_e
 	bool at_once = TAILQ_EMPTY(&client->line) && has_room(client->serve);
 
 	TAILQ_INSERT_TAIL(&client->line, job, in_line);
-	if (!read_params(job, params, err) ||
+	if (!has_place(client, err) || !read_params(job, params, err) ||
 	    (at_once && !serve_params_open_texts(&job->params, err)) || !check(job, err))
 		return false;
 	if (!at_once)

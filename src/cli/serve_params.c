@@ -317,6 +317,21 @@ bool serve_params_open_texts(struct serve_params *params, struct rlmd_error *err
 	return open_texts(params, contexts, err);
 }
 
+/* The client has the bytes until its job or session has ended. */
+static bool hold(struct serve_params *params, const json_t *context, struct rlmd_error *err)
+{
+	struct serve_client *client = params->client;
+	size_t size = json_get_text(context, "text").size;
+
+	if (client->serve->confined && client->held_bytes + size > SERVE_HELD_MAX)
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "all blobs and texts of a client have at most 4 GiB here: wait "
+				 "for the end of a job");
+	client->held_bytes += size;
+	params->text_bytes += size;
+	return true;
+}
+
 /* Of a text only what it is called is looked at: a job that waits for its turn has no file. */
 static bool read_contexts(struct serve_params *params, json_t *contexts, struct rlmd_error *err)
 {
@@ -335,6 +350,8 @@ static bool read_contexts(struct serve_params *params, json_t *contexts, struct 
 	params->source_count = count;
 	json_array_foreach (contexts, i, context) {
 		if (!check_context(context, count, err))
+			return error_context(err, "contexts[%zu]", i);
+		if (is_text(context, "text") && !hold(params, context, err))
 			return error_context(err, "contexts[%zu]", i);
 		if (is_text(context, "text"))
 			continue;
@@ -529,6 +546,7 @@ void serve_params_done(struct serve_params *params)
 	free(params->blobs);
 	if (params->client) {
 		LIST_REMOVE(params, entry);
+		params->client->held_bytes -= params->text_bytes;
 		config_done(&params->config);
 	}
 	*params = (struct serve_params){0};

@@ -23,6 +23,7 @@ struct serve_params {
 	const struct rlmd_job *job;  /* lent: that asks; NULL: it has not begun, or none does */
 	struct config config;        /* owned: the server's settings, and the options over them */
 	json_t *contexts;            /* referenced, until its texts are in memory files */
+	size_t text_bytes;           /* of those texts */
 	char **sources;              /* owned: of the contexts, as for rlmd_context_load() */
 	size_t source_count;
 	int *fds; /* owned: memory files of the texts among them */

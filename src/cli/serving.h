@@ -24,6 +24,9 @@
 #include "cli/rpc.h"
 #include "cli/session.h"
 
+/* Bytes of one blob; and of all blobs and texts of a client that is not trusted. */
+#define SERVE_HELD_MAX ((size_t)4 << 30)
+
 struct serve_blob;
 struct serve_client;
 struct serve_job;
@@ -62,7 +65,7 @@ struct serve_client {
 	bool known;                             /* it said `initialize` */
 	bool drains;                            /* no new work is begun */
 	int64_t last_job, last_repl, last_blob; /* of the numbers in their names */
-	size_t blob_bytes;                      /* of all its blobs */
+	size_t held_bytes;                      /* of all its blobs, and texts of its works */
 	LIST_HEAD(, serve_job) jobs;            /* owned: those that have not ended */
 	TAILQ_HEAD(, serve_job) line;           /* lent: those of them that wait for their turn */
 	int64_t at_work;                        /* the others */

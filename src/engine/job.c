@@ -407,7 +407,7 @@ bool rlmd_job_get_left(const struct rlmd_job *job, struct rlmd_limits *ret)
 	struct budget_limits left;
 	struct rlmd_limits limits;
 
-	if (!job)
+	if (!job || (!account && job->state > JOB_WORKS))
 		return false;
 	left = account ? budget_left(account) : job->scope.config.limits;
 	limits = (struct rlmd_limits){

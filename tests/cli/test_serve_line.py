@@ -115,6 +115,20 @@ class Line(client.ServeTest):
         second.wait(lambda: len(second.asked) == AT_WORK + 1)
         self.assertEqual(set(self.asked(second)[1:]), set(many[:AT_WORK]))
 
+    def test_a_client_that_starts_too_many(self):
+        """One that is not trusted cannot fill the memory with jobs that wait."""
+        process = self.listen(preexec_fn=few_files)
+        peer = self.connect(process)
+        numbers = [peer.begin("job.start", **self.START) for _ in range(10001)]
+        with self.assertRaises(client.Refused) as refused:
+            peer.end(numbers[-1])
+        self.assertIn("10000 jobs", str(refused.exception))
+        job = peer.end(numbers[-2])["job"]
+        peer.call("job.cancel", job=job)
+        self.assertEqual(peer.result(job)["error"]["kind"], "cancelled")
+        self.begin(peer, 1)
+        process.kill()
+
     def test_the_end_of_the_server(self):
         """Jobs that wait are told that they were not begun."""
         process = self.listen(preexec_fn=few_files)
