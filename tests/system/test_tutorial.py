@@ -1,4 +1,5 @@
-"""Each command of docs/tutorial.md runs as it stands, and prints what stands there."""
+"""Each command of docs/tutorial.md and docs/providers.md runs as it stands; what those of the first
+print stands there."""
 
 import re
 import shutil
@@ -52,6 +53,23 @@ class Tutorial(SystemTest):
         results = (self.dir / "tutorial/out.jsonl").read_text()
         self.assertEqual(sorted(re.findall(r'"output": ?"(\d+)"', results)), ["4", "6"])
         self.assertIn("<html", (self.dir / "tutorial/run.html").read_text()[:500])
+
+    def test_the_providers(self):
+        """Each is asked by one of the commands, which are shown here and not carried out."""
+        page = (ROOT / "docs/providers.md").read_text()
+        commands = re.findall(r"(?m)^    (?:export .*\n    )?rlmd .*$", page)
+        self.write("big.log", "web-1 failed\n")
+        self.write("prices.json", re.search(r'(?m)^    (\{"my-model.*)$', page)[1])
+        environment = self.environment()
+        environment["PATH"] = f"{Path(RLMD).parent}:{environment['PATH']}"
+        for command in commands:
+            with self.subTest(command):
+                done = subprocess.run(
+                    ["sh", "-c", command.replace("rlmd exec", "rlmd exec --dry-run --json")],
+                    cwd=self.dir, env=environment, capture_output=True, text=True)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn('"model":', done.stdout)
+        self.assertGreater(len(commands), 7)
 
 
 if __name__ == "__main__":
