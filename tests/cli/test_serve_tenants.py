@@ -16,6 +16,7 @@ from providers import ProviderTest, final  # noqa: E402
 from test_service import ServiceTest  # noqa: E402
 
 STRANGER = 54321
+PACKAGE = Path(__file__).resolve().parents[2] / "python/src"
 ASK = """
 import socket, sys
 end = socket.socket(socket.AF_UNIX)
@@ -60,6 +61,28 @@ class Identity(TenantsTest):
                             ("worker-memory", "1G")):
             refused = self.refused(peer, "job.start", task="?", options={name: value})
             self.assertIn("for tenants", str(refused))
+
+    def test_by_the_package_for_python(self):
+        self.ask_model(*self.tenants(acme=[], beta=[]))
+        program = (
+            "import rlmd, sys\n"
+            "for name in sys.argv[2:]:\n"
+            "    try:\n"
+            "        print(name, rlmd.RLM(binary=sys.argv[1], tenant=name).completion('?'))\n"
+            "        with rlmd.Session('é', binary=sys.argv[1], tenant=name) as session:\n"
+            "            print(session.run('print(context)').stdout, end='')\n"
+            "    except rlmd.Error as error:\n"
+            "        print(error.kind, error)\n")
+        done = subprocess.run(
+            [sys.executable, "-c", program, f"unix:{self.path}", "acme", "beta", "gamma"],
+            env={**self.environment(), "PYTHONPATH": str(PACKAGE), "PYTHONIOENCODING": "utf-8"},
+            capture_output=True, text=True, encoding="utf-8")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout.splitlines()[:4],
+                         ["acme an answer", "é", "beta an answer", "é"])
+        self.assertIn("no tenant 'gamma'", done.stdout.splitlines()[4])
+        self.assertEqual([each.key for each in self.server.requests],
+                         [f"sk-the-key-of-{name}-0123456789" for name in ("acme", "beta")])
 
     def test_by_a_name(self):
         """The server's own user may say whose it is; what it is not it cannot become later."""

@@ -178,6 +178,7 @@ class RLM:
     dict with "text" and "usage" ({"inputTokens", "outputTokens", "cost"}). model: its name. The
     options are those of `rlmd exec`, with _ for -: max_cost (US dollars), max_tokens, max_time,
     max_depth, temperature, base_url, ... binary: the rlmd program; else $RLMD_BIN or the PATH's.
+    tenant: of a server at a socket, whose user may name one.
 
     With backend or backend_kwargs the arguments are those of `rlms`, and so is completion(prompt,
     root_prompt): docs/python.md, "Moving from rlms".
@@ -187,9 +188,9 @@ class RLM:
 
     def __init__(self, provider: Union[str, Callable[..., Any], None] = None,
                  model: Optional[str] = None, *, binary: Optional[str] = None,
-                 tools: Tools = None, **options: Any):
+                 tenant: Optional[str] = None, tools: Tools = None, **options: Any):
         self._model = provider if callable(provider) else None
-        self._binary = binary
+        self._binary, self._tenant = binary, tenant
         self._moved: Optional[Moved] = None
         if "backend" in options or "backend_kwargs" in options:
             self._moved = Moved(options)
@@ -309,7 +310,7 @@ class RLM:
         if not isinstance(prompt, str):
             raise TypeError(f"the prompt is a str, not {type(prompt).__name__}")
         box = Toolbox({**self._tools, **Toolbox(tools).functions})
-        server = shared(self._binary)
+        server = shared(self._binary, self._tenant)
         params: Params = {"task": prompt}
         if schema is not None:
             params["schema"] = schema
@@ -321,4 +322,4 @@ class RLM:
                contexts: Optional[Contexts], options: Params,
                on_event: Optional[Callable[[str, Params], None]] = None) -> Job:
         params["options"] = named({**self._options, **options})
-        return Job(shared(self._binary), params, tools, self._model, check, contexts, on_event)
+        return Job(shared(self._binary, self._tenant), params, tools, self._model, check, contexts, on_event)

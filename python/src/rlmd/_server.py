@@ -124,7 +124,7 @@ def close_all_of(streams: Iterable[Any]) -> None:
 class Server:
     """A started program, or a connection to one, until it ends or close() is called."""
 
-    def __init__(self, argv: List[str]):
+    def __init__(self, argv: List[str], tenant: Optional[str] = None):
         self.pid = os.getpid()
         self._link: Union[Program, Connection] = (
             Connection(argv[0][len(SOCKET):]) if argv[0].startswith(SOCKET) else Program(argv))
@@ -142,8 +142,12 @@ class Server:
         self._hearer = threading.Thread(target=self._hear, name="rlmd-words", daemon=True)
         self._hearer.start()
         threading.Thread(target=self._read, name="rlmd", daemon=True).start()
-        self.call("initialize", protocolVersion="1",
-                  client={"name": "rlmd-python", "version": "0.1.0"})
+        try:
+            self.call("initialize", protocolVersion="1", **({"tenant": tenant} if tenant else {}),
+                      client={"name": "rlmd-python", "version": "0.1.0"})
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def alive(self) -> bool:
@@ -314,13 +318,14 @@ _shared: Dict[Any, Server] = {}
 _starting = threading.Lock()
 
 
-def shared(binary: Optional[str] = None) -> Server:
-    """One for all that this process asks with the same environment, in the same directory."""
-    key = (binary, os.getpid(), os.getcwd(), tuple(sorted(os.environ.items())))
+def shared(binary: Optional[str] = None, tenant: Optional[str] = None) -> Server:
+    """One for all that this process asks with the same environment, in the same directory, for the
+    same tenant."""
+    key = (binary, tenant, os.getpid(), os.getcwd(), tuple(sorted(os.environ.items())))
     with _starting:
         server = _shared.get(key)
         if server is None or not server.alive:
-            server = _shared[key] = Server(command(binary))
+            server = _shared[key] = Server(command(binary), tenant)
         return server
 
 

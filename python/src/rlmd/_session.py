@@ -38,11 +38,12 @@ class Session:
 
     def __init__(self, context: Any = None, tools: Tools = None, *,
                  contexts: Optional[Mapping[str, Any]] = None, binary: Optional[str] = None,
+                 tenant: Optional[str] = None,
                  models: bool = False, provider: Union[str, Callable[..., Any], None] = None,
                  **options: Any):
         self._tools = Toolbox(tools)
         self._model = provider if callable(provider) else None
-        self._server = shared(binary)
+        self._server = shared(binary, tenant)
         given = Contexts(self._server, context, contexts)
         params: Params = {"options": named(options)}
         if self._model:
