@@ -12,6 +12,7 @@ from ._answer import Answer, Event
 from ._contexts import Contexts
 from ._errors import Error, error_of
 from ._moved import EVENTS as MOVED_EVENTS, Moved, Trajectory
+from ._progress import EVENTS as PROGRESS_EVENTS, Progress
 from ._schemas import read_schema, tool_of
 from ._server import Params, Server, shared
 
@@ -178,7 +179,8 @@ class RLM:
     dict with "text" and "usage" ({"inputTokens", "outputTokens", "cost"}). model: its name. The
     options are those of `rlmd exec`, with _ for -: max_cost (US dollars), max_tokens, max_time,
     max_depth, temperature, base_url, ... binary: the rlmd program; else $RLMD_BIN or the PATH's.
-    tenant: of a server at a socket, whose user may name one.
+    tenant: of a server at a socket, whose user may name one. progress: completion() shows the tree
+    of runs while it goes on, in a notebook or in a terminal at standard error.
 
     With backend or backend_kwargs the arguments are those of `rlms`, and so is completion(prompt,
     root_prompt): docs/python.md, "Moving from rlms".
@@ -188,9 +190,10 @@ class RLM:
 
     def __init__(self, provider: Union[str, Callable[..., Any], None] = None,
                  model: Optional[str] = None, *, binary: Optional[str] = None,
-                 tenant: Optional[str] = None, tools: Tools = None, **options: Any):
+                 tenant: Optional[str] = None, tools: Tools = None, progress: bool = False,
+                 **options: Any):
         self._model = provider if callable(provider) else None
-        self._binary, self._tenant = binary, tenant
+        self._binary, self._tenant, self._progress = binary, tenant, progress
         self._moved: Optional[Moved] = None
         if "backend" in options or "backend_kwargs" in options:
             self._moved = Moved(options)
@@ -220,8 +223,13 @@ class RLM:
         if self._moved:
             return self._complete_moved(self._moved, prompt, options.pop("root_prompt", context), options)
         schema, read = read_schema(schema)
-        job = self._start(prompt, context, contexts, schema, tools, check, options)
+        job = self._start(prompt, context, contexts, schema, tools, check, options,
+                          *self._shown())
         return answer_of(self._wait(job), read)
+
+    def _shown(self) -> Any:
+        """The hearer of a job's events, and their names, where its progress is shown."""
+        return (Progress().hear, PROGRESS_EVENTS) if self._progress else ()
 
     def _complete_moved(self, moved: Moved, prompt: Any, root_prompt: Optional[str],
                         options: Params) -> Answer:
@@ -237,7 +245,8 @@ class RLM:
         schema, read = read_schema(schema)
         loop = asyncio.get_running_loop()
         job = await loop.run_in_executor(
-            None, lambda: self._start(prompt, context, contexts, schema, tools, check, options))
+            None, lambda: self._start(prompt, context, contexts, schema, tools, check, options,
+                                      *self._shown()))
         try:
             return answer_of(await asyncio.wrap_future(job.result), read)
         except asyncio.CancelledError:
