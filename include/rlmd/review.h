@@ -12,6 +12,9 @@
  *     rlmd_review_take(review, context, answer, &err);
  *     report = rlmd_review_report(review, RLMD_REVIEW_SARIF, &size);
  *
+ * Where each file is read first, the job has rlmd_review_first_code() and rlmd_review_function()
+ * too.
+ *
  * The quote of a finding decides where it belongs, never the line that the model named. Words of
  * the model and of files are escaped by the format of each report.
  */

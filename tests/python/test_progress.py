@@ -32,7 +32,7 @@ print(rlmd.RLM(model, progress=True).completion("What is it, größe 🙂?", "te
 
 class Shown(test_client.PythonTest):
     def in_terminal(self):
-        """What it prints, and what a terminal at standard error gets."""
+        """The program's output, and all that a terminal at standard error gets."""
         ours, its = pty.openpty()
         self.addCleanup(os.close, ours)
         process = subprocess.Popen(
