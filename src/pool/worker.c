@@ -28,6 +28,7 @@
 
 enum {
 	LOOK_MS = 1000,   /* between two looks at the processor time of a block */
+	AGAIN_MS = 100,   /* between two signals of an interrupt */
 	GRACE_MS = 1000,  /* between the interrupt and the kill */
 	LINGER_MS = 1000, /* between end of file and exit, either way round */
 	DEATH_MS = 10000, /* between the kill and the exit */
@@ -78,6 +79,7 @@ struct worker {
 	int64_t remains_ms;     /* processor time of what it left running: as much as one had */
 	struct block_time time; /* stands still while a call is unanswered */
 	bool interrupted;
+	int64_t grace_ms; /* until it is killed, once it is interrupted */
 	struct open_calls unanswered;
 	struct log log; /* its run's, with its pid */
 
@@ -281,12 +283,17 @@ static void watch_go(struct worker *worker)
 		wait_for(worker, WAITING_BLOCK, worker->limit_ms - block_time_ms(&worker->time));
 }
 
+/*
+ * Signals until the block ends or is killed: a worker that has not yet read its block takes no
+ * notice of a signal, and one that was interrupted takes none of another.
+ */
 static void interrupt(struct worker *worker)
 {
 	worker->interrupted = true;
+	worker->grace_ms -= AGAIN_MS;
 	if (worker->process)
 		process_interrupt(worker->process);
-	wait_for(worker, WAITING_GRACE, GRACE_MS);
+	wait_for(worker, WAITING_GRACE, AGAIN_MS);
 }
 
 /* Where a call is open, or the block is over, what computes must not run for ever either. */
@@ -343,7 +350,10 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 		end_block(worker);
 		return;
 	case WAITING_GRACE:
-		out_of_time(worker, worker->limit_ms);
+		if (worker->grace_ms > 0)
+			interrupt(worker);
+		else
+			out_of_time(worker, worker->limit_ms);
 		return;
 	case WAITING_END:
 		if (worker->exited) {
@@ -551,6 +561,7 @@ static void begin(struct worker *worker, struct frame *frame, enum worker_state 
 		worker->remains_ms = limit_ms;
 	worker->time = (struct block_time){0};
 	worker->interrupted = false;
+	worker->grace_ms = GRACE_MS;
 	watch_go(worker);
 	if (!event_pending(worker->timer, EV_TIMEOUT, NULL)) /* a call is open from before */
 		wait_for(worker, WAITING_BLOCK, LOOK_MS);

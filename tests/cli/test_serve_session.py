@@ -197,6 +197,16 @@ class Sessions(client.ServeTest):
         self.assertEqual(peer.call("session.execute", session=session, code="print(1)")["stdout"], "1\n")
         self.assertEqual(self.close(peer), (0, ""))
 
+    def test_an_interrupt_at_once(self):
+        """One that comes before the worker has read its code is not lost."""
+        peer, call = self.session()
+        for _ in range(5):
+            begun = peer.begin("session.execute", session="s1", code="while True: pass")
+            peer.call("session.interrupt", session="s1")
+            self.assertTrue(peer.end(begun)["interrupted"])
+        self.assertEqual(call("execute", code="print(2)")["stdout"], "2\n")
+        self.assertEqual(self.close(peer), (0, ""))
+
     def test_a_time(self):
         peer, call = self.session()
         done = call("execute", code="while True: pass", timeoutMs=50)
