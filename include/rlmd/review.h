@@ -43,7 +43,7 @@ struct rlmd_review_options {
 	size_t size;           /* sizeof(struct rlmd_review_options) */
 	struct rlmd_text task; /* what the review looks for; empty: the usual */
 	const char *prompt;    /* a prompt profile, or a directory with one; NULL: the usual one */
-	const char *rules;     /* a directory of rules (rlmd(1)); NULL: none */
+	const char *rules;     /* a directory of rules (rlmd-review(1)); NULL: none */
 	const char *baseline;  /* a SARIF file of an earlier review, whose findings are known;
 				  NULL: none */
 	const char *fail_on;   /* "error", "warning", "note" or "none": the least severity that

@@ -1,7 +1,7 @@
 /*
  * cli/findings.h - what `rlmd doctor` found, as text for a person.
  *
- * The findings are the JSON object that --json prints; docs: rlmd(1), DOCTOR.
+ * The findings are the JSON object that --json prints; docs: rlmd-doctor(1).
  */
 #pragma once
 

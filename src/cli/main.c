@@ -61,7 +61,7 @@ static int show_help(void)
 	for (size_t i = 0; i < COMMAND_COUNT; i++)
 		buffer_add_printf(out, "  rlmd %-8s %s\n", command_table[i].name,
 				  command_table[i].summary);
-	buffer_add_printf(out, "\n'rlmd help COMMAND' says more, and so does rlmd(1).\n");
+	buffer_add_printf(out, "\n'rlmd help COMMAND' says more, and so does rlmd-COMMAND(1).\n");
 	return command_print(text_in(out));
 }
 

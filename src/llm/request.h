@@ -26,7 +26,7 @@ struct llm_message {
 	const struct text_scan *scan;
 };
 
-/* Purpose of a call. A script of answers may match by it (docs: rlmd(1), REPLAY). */
+/* Purpose of a call. A script of answers may match by it (docs: rlmd-exec(1), REPLAY). */
 enum llm_kind {
 	LLM_TURN,   /* "turn": a run's next step */
 	LLM_QUERY,  /* "llm_query": a call out of a block */

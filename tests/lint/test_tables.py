@@ -11,15 +11,19 @@ from pathlib import Path
 
 import tree
 
-MANUAL = "docs/man/rlmd.1.scd"
+MANUAL = "docs/man"
 PROTOCOL = "docs/protocol.md"
 CONFORMANCE = "docs/conformance.md"
 
 
-def manual_section(title):
-    found = re.search(rf"(?ms)^# {title}\n(.*?)(?=^# |\Z)", tree.read(MANUAL))
+def manual_page(page):
+    return tree.read(f"{MANUAL}/{page}.scd")
+
+
+def manual_section(page, title):
+    found = re.search(rf"(?ms)^# {title}\n(.*?)(?=^# |\Z)", manual_page(page))
     if not found:
-        raise AssertionError(f"the manual has no {title}")
+        raise AssertionError(f"{page} has no {title}")
     return found.group(1)
 
 
@@ -223,10 +227,10 @@ class NamesTest(unittest.TestCase):
 class OptionsTest(unittest.TestCase):
     """cli/options.def and cli/commands.def against the manual page and --help."""
 
-    # section of the manual -> the command whose options its entries introduce
-    SECTIONS = {"RESULTS": "RESULTS", "STATUS": "STATUS", "MERGE": "MERGE", "TRACE": "TRACE", "TOP": "TOP", "DOCTOR": "DOCTOR"}
-    # command -> the one whose options its section tells the differences from
-    OTHERS = {"REVIEW": "EXEC", "BATCH": "EXEC", "WORK": "BATCH", "SERVE": "EXEC"}
+    # commands whose pages introduce all of their options
+    ALONE = {"EXEC", "RESULTS", "STATUS", "MERGE", "TRACE", "TOP", "DOCTOR"}
+    # command -> the one whose options its page tells the differences from
+    OTHERS = {"PLAN": "EXEC", "REVIEW": "EXEC", "BATCH": "EXEC", "WORK": "BATCH", "SERVE": "EXEC"}
 
     def setUp(self):
         self.commands = {row[2]: row[1] for row in tree.rows("src/cli/commands.def", "COMMAND")}
@@ -245,13 +249,15 @@ class OptionsTest(unittest.TestCase):
     def names(self, command):
         return {name for _, _, name, _, _ in self.of(command)}
 
-    def manual_entries(self, section):
-        """Long option -> the line of the manual that introduces it."""
+    def options_of_page(self, command):
+        return manual_section(f"rlmd-{self.commands[command]}.1", "OPTIONS")
+
+    def manual_entries(self, command):
+        """Long option -> the lines of its page that introduce it: a tabulator follows."""
         found = {}
-        for line in manual_section(section).split("\n"):
-            if line.startswith("*-"):
-                for name in re.findall(r"--([a-z-]+)", line):
-                    found[name] = line
+        for lines in re.findall(r"(?m)^((?:\*-.*\n)+)\t", self.options_of_page(command)):
+            for name in re.findall(r"--([a-z-]+)", lines):
+                found[name] = lines
         return found
 
     def test_commands_are_known(self):
@@ -261,38 +267,27 @@ class OptionsTest(unittest.TestCase):
                 self.assertLessEqual(commands, set(self.commands))
 
     def test_manual_has_every_option(self):
-        sections = {"OPTIONS": self.of("EXEC", "PLAN"),
-                    **{title: self.of(command) for title, command in self.SECTIONS.items()}}
-        for title, options in sections.items():
-            entries = self.manual_entries(title)
-            self.assertEqual(set(entries), {name for _, _, name, _, _ in options}, title)
-            for _, letter, name, argument, _ in options:
-                as_elsewhere = title != "OPTIONS" and entries[name].count("--") > 1
-                with self.subTest(section=title, option=name):
+        for command in self.ALONE:
+            entries = self.manual_entries(command)
+            self.assertEqual(set(entries), self.names(command), command)
+            for _, letter, name, argument, _ in self.of(command):
+                as_elsewhere = command != "EXEC" and entries[name].count("--") > 1
+                with self.subTest(command=command, option=name):
                     if letter and not as_elsewhere:
                         self.assertRegex(entries[name], rf"-{letter}\b")
-                    if argument and not as_elsewhere and title == "OPTIONS":
+                    if argument and not as_elsewhere and command == "EXEC":
                         self.assertIn(argument.replace("|", ""), re.sub(r"[\\|_*]", "", entries[name]))
 
-    def test_manual_tells_how_plans_differ(self):
-        """The section on plans names what it has not of exec's, and what exec has not."""
-        told = re.search(r"The options are those of \*rlmd exec\*, without (.*?), and (.*?)\. ",
-                         manual_section("PLANS"), flags=re.DOTALL)
-        without, beside = (set(re.findall(r"\*--([a-z-]+)\*", part)) for part in told.groups())
-        self.assertEqual(without, self.names("EXEC") - self.names("PLAN"))
-        self.assertEqual(beside, self.names("PLAN") - self.names("EXEC"))
-        self.assertEqual({*self.commands}, {"EXEC", "PLAN", *self.OTHERS, *self.SECTIONS.values()})
-        for name in beside:
-            self.assertRegex(manual_section("OPTIONS"), rf"\*--{name}\*.*\n\tOf \*rlmd plan\* only")
-
     def test_manual_tells_how_others_differ(self):
+        self.assertEqual({*self.commands}, {*self.OTHERS, *self.ALONE})
         for command, like in self.OTHERS.items():
             with self.subTest(command=command):
                 self.check_difference(command, like)
 
     def check_difference(self, command, like):
-        section = manual_section(command)
-        told = re.search(rf"(?s)The options are those of \*rlmd {like.lower()}\*, without (.*?), and\s+these\.", section)
+        section = self.options_of_page(command)
+        told = re.search(rf"(?s)The options are those of \*rlmd-{like.lower()}\*\(1\), without (.*?), and\s+these\.",
+                         section)
         without = set(re.findall(r"\*--([a-z-]+)\*", told.group(1)))
         self.assertEqual(without, self.names(like) - self.names(command))
         entries = self.manual_entries(command)
@@ -315,12 +310,13 @@ class OptionsTest(unittest.TestCase):
                         self.assertIn(f"-{letter}, --{name}", shown)
 
     def test_manual_names_every_command(self):
-        synopsis = manual_section("SYNOPSIS")
+        commands = manual_section("rlmd.1", "COMMANDS")
         for word in self.commands.values():
-            self.assertIn(f"*rlmd {word}*", synopsis)
+            self.assertRegex(commands, rf"(?m)^\*rlmd {word}\*\n(\t.*\n)*\t.*\*rlmd-{word}\*\(1\)$")
+            self.assertIn(f"*rlmd {word}*", manual_section(f"rlmd-{word}.1", "SYNOPSIS"))
 
     def test_settings_page_has_every_setting(self):
-        page = tree.read("docs/man/rlmd.conf.5.scd")
+        page = manual_page("rlmd.conf.5")
         section = re.search(r"(?ms)^# SETTINGS\n(.*?)(?=^# )", page).group(1)
         told = set(re.findall(r"\*([a-z-]+)\*", re.sub(r"(?m)^\t.*", "", section)))
         settings = {tree.unquoted(row[6]) for row in tree.rows("src/cli/options.def", "OPTION")
@@ -328,12 +324,73 @@ class OptionsTest(unittest.TestCase):
         self.assertEqual(settings - told, set())
 
     def test_settings_page_has_what_tenants_have(self):
-        page = tree.read("docs/man/rlmd.conf.5.scd")
+        page = manual_page("rlmd.conf.5")
         section = re.search(r"(?ms)^# TENANTS\n(.*?)(?=^# )", page).group(1)
         told = {name for line in section.split("\n") if line.startswith("*")
                 for name in re.findall(r"\*([a-z-]+)\*", line)}
         rows = tree.rows("src/batch/tenants.def", "SETTING")
         self.assertEqual({tree.unquoted(row[3]) for row in rows}, told)
+
+
+class PagesTest(unittest.TestCase):
+    """docs/man: which pages there are, and that each reference leads to a page and a section."""
+
+    REFERENCE = re.compile(r"(?:\*([A-Z][A-Z ]+)\* of )?\*(rlmd[\w.-]*|librlmd)\*\((\d)\)")
+    SECTION = re.compile(r"(?:[Ss]ee|under) \*([A-Z][A-Z ]+)\*(?! of)")
+
+    def setUp(self):
+        self.pages = {path.name[:-4] for path in (tree.ROOT / MANUAL).iterdir()}
+
+    def test_each_is_built(self):
+        built = tree.read("docs/meson.build")
+        for page in self.pages:
+            name, _, section = page.rpartition(".")
+            names = re.search(rf"'{section}': \[(.*?)\]", built, flags=re.DOTALL).group(1)
+            self.assertIn(f"'{name}'", names)
+            self.assertTrue(manual_page(page).startswith(f"{name}({section}) "))
+            self.assertIn(f"\n\n{name} - ", manual_page(page))
+
+    def test_references_lead_somewhere(self):
+        for page in sorted(self.pages):
+            text = re.sub(r"```.*?```", "", manual_page(page), flags=re.DOTALL)
+            for title, name, section in self.REFERENCE.findall(text):
+                with self.subTest(page=page, to=f"{name}({section}) {title}"):
+                    self.assertIn(f"{name}.{section}", self.pages)
+                    if title:
+                        manual_section(f"{name}.{section}", title)
+            for title in set(self.SECTION.findall(text)):
+                with self.subTest(page=page, section=title):
+                    manual_section(page, title)
+            self.assertIn("# SEE ALSO\n", text)
+
+    def test_the_overview_names_each(self):
+        for page in self.pages - {"rlmd.1"}:
+            name, _, section = page.rpartition(".")
+            self.assertIn(f"*{name}*({section})", manual_section("rlmd.1", "SEE ALSO"))
+
+    def test_the_trace_page_has_each_event_and_member(self):
+        schema = json.loads(tree.read("share/trace.schema.json"))
+        entries = dict(re.findall(r"(?ms)^\*(\w+)\*\n(\t.*?)\n(?=\n)", manual_section("rlmd-trace.5", "EVENTS")))
+        entries["winner"] += entries["operation_end"]
+        for event in schema["properties"]["event"]["enum"]:
+            members = schema["$defs"][event]["properties"] if event != "result" else {}
+            with self.subTest(event=event):
+                told = set(re.findall(r"_(\w+)_(?!\w)", entries[event]))
+                self.assertEqual(set(members) - told, {"run"} & set(members))
+        for member in schema["properties"]:
+            self.assertIn(f"*{member}*", manual_section("rlmd-trace.5", "EVENTS"))
+
+    def test_the_library_page_has_each_function(self):
+        entries = re.findall(r"(?m)^_rlmd/(\w+)\.h_: .*\n((?:\t.*\n)*)", manual_section("librlmd.3", "FUNCTIONS"))
+        told = {name: re.findall(r"\*(\w+)\*\(\)", text) for name, text in entries}
+        headers = {path.stem: re.findall(r"RLMD_API[^;]*?\b(rlmd_\w+)\(", path.read_text())
+                   for path in (tree.ROOT / "include" / "rlmd").glob("*.h")}
+        self.assertGreater(sum(map(len, headers.values())), 100)
+        self.assertEqual(told, headers)
+
+    def test_the_library_page_has_a_program_that_the_tests_run(self):
+        shown = re.search(r"(?s)```\n(.*?)```", manual_section("librlmd.3", "EXAMPLES")).group(1)
+        self.assertEqual(shown.replace("\\\\", "\\"), tree.read("examples/basic.c"))
 
 
 class ProvidersTest(unittest.TestCase):
@@ -342,7 +399,7 @@ class ProvidersTest(unittest.TestCase):
     def test_each_is_whole(self):
         names = [row[1] for row in tree.rows("src/llm/adapters.def", "ADAPTER")]
         self.assertIn("openai", names)
-        manual = tree.read("docs/man/rlmd.1.scd").partition("*-p*, *--provider*")[2][:600]
+        manual = manual_page("rlmd-exec.1").partition("*-p*, *--provider*")[2][:600]
         help_text = [row[-1] for row in tree.rows("src/cli/options.def", "OPTION")
                      if '"provider"' in row]
         self.assertEqual(len(help_text), 1)
@@ -569,7 +626,7 @@ class ErrorsTest(unittest.TestCase):
         self.assertEqual(told, rows)
 
     def test_manual_lists_every_exit_status(self):
-        section = manual_section("EXIT STATUS")
+        section = manual_section("rlmd.1", "EXIT STATUS")
         rows = tree.rows("src/base/errors.def", "ERROR")
         self.assertGreater(len(rows), 10)
         for _, kind, name, status, _, _ in rows:
@@ -578,7 +635,7 @@ class ErrorsTest(unittest.TestCase):
                 self.assertIn(tree.unquoted(name), section, "the name that results show")
 
     def test_manual_lists_every_stop_reason(self):
-        section = manual_section("RESULT").partition("*stopReason*")[2].partition(")\n")[0]
+        section = manual_section("rlmd-exec.1", "RESULT").partition("*stopReason*")[2].partition(")\n")[0]
         rows = tree.rows("src/base/stops.def", "STOP")
         names = [tree.unquoted(row[2]) for row in rows]
         never = {"max_depth", "max_subruns"}  # of a run that is not begun
