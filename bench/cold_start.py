@@ -5,13 +5,14 @@ usage: cold_start.py VERDICT RLMD ANSWERS PYTHON WORKER_DIRECTORY SAMPLES
 
 A run of one turn, whose block asks eight questions, over HTTP on loopback, until the program has
 ended. The floor is `python3 -I -c` with the modules that workers find loaded. Bytecode has been
-kept by a start before, as Python's own has. Beside it stand a start that keeps none, and one over
-TLS.
+kept by a start before, as Python's own has. Beside it stand a start that keeps none, one over
+TLS, and the first one of a home where the installation has the bytecode.
 """
 import contextlib
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -49,6 +50,19 @@ def answering(server, *certificate):
             answers.kill()
 
 
+@contextlib.contextmanager
+def installed(worker_directory, room):
+    """The bytecode that was kept in a room, as an installation has it."""
+    place = pathlib.Path(worker_directory).parent / "bytecode"
+    place.mkdir()
+    try:
+        for archive in pathlib.Path(room, "rlmd").iterdir():
+            shutil.copy(archive, place)
+        yield
+    finally:
+        shutil.rmtree(place)
+
+
 def trusting(certificate):
     """The system's authorities, which take their time to read, and one more."""
     bundle = certificate.with_name("bundle.pem")
@@ -84,7 +98,14 @@ def main(verdict, program, server, python, worker_directory, samples):
                     row.add(*figures)
                     without.append(others[0])
                     over_tls.append(others[1])
-            print(f"without a cache: {middle(without):.1f} ms; over TLS: {middle(over_tls):.1f} ms")
+            first, later = [], []
+            with installed(worker_directory, room):
+                for sample in range(int(samples)):
+                    new = {**environment, "XDG_CACHE_HOME": os.path.join(room, f"home{sample}")}
+                    first.append(timed(usual, new))
+                    later.append(timed(usual, kept))
+            print(f"without a cache: {middle(without):.1f} ms; over TLS: {middle(over_tls):.1f} ms; "
+                  f"first in a home, bytecode installed: {middle(first) - middle(later):+.1f} ms")
             return row.judge(verdict, at_most=TARGET)
 
 

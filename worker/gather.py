@@ -10,6 +10,7 @@ import os
 import sys
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import MAGIC_NUMBER
+from stat import S_ISDIR
 
 from library import CODE, EXTENSION, SOURCE, number
 
@@ -66,7 +67,8 @@ class Stamps:
         """Before it is read, so that what changes meanwhile is noticed the next time."""
         try:
             stat = stat or os.stat(path)
-            self._stamps[path] = stat.st_mtime_ns, stat.st_size
+            size = 0 if S_ISDIR(stat.st_mode) else stat.st_size  # its file system's, of a directory
+            self._stamps[path] = stat.st_mtime_ns, size
         except OSError:
             self._stamps[path] = 0, ABSENT
 

@@ -24,13 +24,15 @@
 #define SUM_PRIME    UINT64_C(0x9e3779b185ebca87)
 #define STEPS_MAX    256        /* on the way to a cache, with those of links */
 #define ABSENT       UINT64_MAX /* in a stamp: the size of what is not there */
+#define NANOSECONDS  UINT64_C(1000000000)
 
 struct archive {
 	const struct log *log; /* lent, or NULL */
 	int directory;         /* owned: the one that was found to be ours, whatever has its name
 				* by now; -1: nothing is kept */
 	char *path;            /* owned: of the file, for people; NULL likewise */
-	const char *name;      /* lent: its end, the file in the directory */
+	char *name;            /* owned: of the file in each directory */
+	char *shipped;         /* owned: the one that an installation has, if it has one */
 	int file;              /* owned: the archive, if there is one that is ours; else -1 */
 	int store;             /* owned: of the last template */
 	uint32_t verdict;      /* on the file: LAUNCH_ARCHIVE_* */
@@ -47,7 +49,8 @@ static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size)
 	return hash;
 }
 
-/* Of which interpreter: an upgrade makes another one of it. */
+/* Of which interpreter: an upgrade makes another one of it, a copy of the tree (the layer of an
+ * image) does not. What it says of itself is compared when an archive is loaded. */
 static uint64_t interpreter_hash(const char *python, const char *script)
 {
 	uint64_t hash = hash_bytes(0xcbf29ce484222325, python, strlen(python) + 1);
@@ -55,11 +58,8 @@ static uint64_t interpreter_hash(const char *python, const char *script)
 
 	hash = hash_bytes(hash, script, strlen(script) + 1);
 	if (!stat(python, &st)) {
-		hash = hash_bytes(hash, &st.st_dev, sizeof st.st_dev);
-		hash = hash_bytes(hash, &st.st_ino, sizeof st.st_ino);
 		hash = hash_bytes(hash, &st.st_size, sizeof st.st_size);
 		hash = hash_bytes(hash, &st.st_mtim.tv_sec, sizeof st.st_mtim.tv_sec);
-		hash = hash_bytes(hash, &st.st_mtim.tv_nsec, sizeof st.st_mtim.tv_nsec);
 	}
 	return hash;
 }
@@ -190,7 +190,7 @@ static int open_cache(const struct archive *archive, const char *cache)
 	return fd >= 0 && is_ours(archive, fd, cache) ? take_fd(&fd) : -1;
 }
 
-static void find_place(struct archive *archive, const char *cache, uint64_t hash)
+static void find_place(struct archive *archive, const char *cache)
 {
 	auto_close int above = open_cache(archive, cache);
 	auto_free char *path = xasprintf("%s/rlmd", cache);
@@ -200,8 +200,22 @@ static void find_place(struct archive *archive, const char *cache, uint64_t hash
 	archive->directory = open_directory(archive, above, "rlmd", path);
 	if (archive->directory < 0)
 		return;
-	archive->path = xasprintf("%s/" NAME_START "%016" PRIx64, path, hash);
-	archive->name = archive->path + strlen(path) + 1;
+	archive->path = xasprintf("%s/%s", path, archive->name);
+}
+
+/* Beside the directory of the script: DIR/worker/start.py, DIR/bytecode/NAME. */
+static char *shipped_path(const char *script, const char *name)
+{
+	auto_free char *directory = xstrdup(script);
+	char *slash;
+
+	for (int i = 0; i < 2; i++) {
+		slash = strrchr(directory, '/');
+		if (!slash)
+			return NULL;
+		*slash = '\0';
+	}
+	return xasprintf("%s/bytecode/%s", directory, name);
 }
 
 struct archive *archive_new(const char *cache, const char *python, const char *script,
@@ -211,8 +225,10 @@ struct archive *archive_new(const char *cache, const char *python, const char *s
 
 	archive->log = log;
 	archive->directory = archive->file = archive->store = -1;
+	archive->name = xasprintf(NAME_START "%016" PRIx64, interpreter_hash(python, script));
+	archive->shipped = shipped_path(script, archive->name);
 	if (cache)
-		find_place(archive, cache, interpreter_hash(python, script));
+		find_place(archive, cache);
 	return archive;
 }
 
@@ -232,17 +248,19 @@ void archive_free(struct archive *archive)
 	if (archive->directory >= 0)
 		close(archive->directory);
 	free(archive->path);
+	free(archive->name);
+	free(archive->shipped);
 	free(archive);
 }
 
-static int open_file(const struct archive *archive)
+static int open_file(const struct archive *archive, int directory, const char *name,
+		     const char *path)
 {
 	static const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
-	auto_close int fd = openat(archive->directory, archive->name, flags);
+	auto_close int fd = openat(directory, name, flags);
 	struct stat st;
 
-	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) ||
-	    !is_ours(archive, fd, archive->path))
+	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || !is_ours(archive, fd, path))
 		return -1;
 	return take_fd(&fd);
 }
@@ -255,7 +273,10 @@ bool archive_begin(struct archive *archive, struct rlmd_error *err)
 	if (archive->store < 0)
 		return error_errno(err, RLMD_ERROR_SANDBOX, "memfd_create");
 	if (archive->path)
-		archive->file = open_file(archive);
+		archive->file = open_file(archive, archive->directory, archive->name,
+					  archive->path);
+	if (archive->file < 0 && archive->shipped)
+		archive->file = open_file(archive, AT_FDCWD, archive->shipped, archive->shipped);
 	return true;
 }
 
@@ -315,14 +336,18 @@ static bool read_head(const char *bytes, uint64_t size, struct launch_archive *h
 	       head->size <= size && head->stamps <= head->size && head->index <= head->stamps;
 }
 
+/* Layers of images keep whole seconds; what is written anew has others. A directory's size is its
+ * file system's. */
 static bool is_current(const char *path, uint64_t written, uint64_t size)
 {
+	uint64_t seconds = written / NANOSECONDS, rest = written % NANOSECONDS;
 	struct stat st;
 
 	if (stat(path, &st))
 		return size == ABSENT;
-	return size == (uint64_t)st.st_size &&
-	       written == (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec;
+	return size == (S_ISDIR(st.st_mode) ? 0 : (uint64_t)st.st_size) &&
+	       seconds == (uint64_t)st.st_mtim.tv_sec &&
+	       (!st.st_mtim.tv_nsec || rest == (uint64_t)st.st_mtim.tv_nsec);
 }
 
 /* Each: when it was written, how large it is, its path up to a NUL (worker/gather.py). */

@@ -1,11 +1,13 @@
 /*
- * sandbox/archive.h - the bytecode that a template loads, as one file of the user's cache.
+ * sandbox/archive.h - the bytecode that a template loads, as one file.
  *
  * A template that finds none gathers modules from their files into a memory file,
  * the store (worker/gather.py); at the end of the sandbox that becomes the archive of
  * the next templates of this interpreter. One that was given an archive maps it. The
- * file is in $XDG_CACHE_HOME/rlmd. It is believed only where nobody else could have
- * written it, while it is whole, and while all that it was made of is as it was.
+ * file is in $XDG_CACHE_HOME/rlmd; where none is, an installation may have one, in the
+ * directory `bytecode` beside that of the worker, which is only read. An archive is believed only
+ * where nobody else but root could have written it, while it is whole, and while all
+ * that it was made of is as it was.
  */
 #pragma once
 

@@ -31,7 +31,7 @@
 
 /* A cache in a directory of its own, and sources that archives are made of. */
 struct place {
-	char root[40], cache[60], rlmd[80], python[60], source[60];
+	char root[40], cache[60], rlmd[80], python[60], source[60], script[80];
 	struct log log;
 	size_t refusals;
 	char refusal[1000]; /* the last */
@@ -69,6 +69,7 @@ static int place_open(void **state)
 	snprintf(place->rlmd, sizeof place->rlmd, "%s/rlmd", place->cache);
 	snprintf(place->python, sizeof place->python, "%s/python3", place->root);
 	snprintf(place->source, sizeof place->source, "%s/source.py", place->root);
+	strcpy(place->script, "/worker/start.py");
 	write_text(place->python, "an interpreter");
 	write_text(place->source, "value = 1\n");
 	place->log = log_root(RLMD_LOG_DEBUG, on_record, place);
@@ -108,7 +109,7 @@ static int place_close(void **state)
 
 static struct archive *open_archive(struct place *place)
 {
-	return archive_new(place->cache, place->python, "/worker/start.py", &place->log);
+	return archive_new(place->cache, place->python, place->script, &place->log);
 }
 
 /* How many files the cache has; the name of one of them goes to `ret_name`, new, or NULL. */
@@ -151,7 +152,7 @@ static void put_stamp(int fd, const char *path)
 
 	if (!stat(path, &st)) {
 		facts[0] = (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec;
-		facts[1] = (uint64_t)st.st_size;
+		facts[1] = S_ISDIR(st.st_mode) ? 0 : (uint64_t)st.st_size;
 	}
 	put(fd, facts, sizeof facts);
 	put(fd, path, strlen(path) + 1);
@@ -172,6 +173,7 @@ static void fill(const struct place *place, int fd)
 	put(fd, modules, sizeof modules);
 	put(fd, "index", 5);
 	put_stamp(fd, place->source);
+	put_stamp(fd, "/");
 	put_stamp(fd, missing);
 	head.size = (uint64_t)lseek(fd, 0, SEEK_CUR);
 	assert_int_equal(pwrite(fd, &head, sizeof head, 0), sizeof head);
@@ -282,6 +284,61 @@ static void begun_again(void **state)
 	end(archive);
 	expect_files(place, 0);
 	keep(place);
+}
+
+/* One that an installation has, beside the worker's directory, is used where the user has none. */
+static void shipped(void **state)
+{
+	struct place *place = *state;
+	auto_free char *mine = NULL, *directory = xasprintf("%s/bytecode", place->root);
+	auto_free char *theirs = NULL;
+	struct archive *archive;
+
+	snprintf(place->script, sizeof place->script, "%s/worker/start.py", place->root);
+	keep(place);
+	assert_int_equal(count_files(place, &mine), 1);
+	theirs = xasprintf("%s/%s", directory, strrchr(mine, '/') + 1);
+	assert_false(mkdir(directory, 0755));
+	assert_false(rename(mine, theirs));
+	archive = begin(place, LAUNCH_ARCHIVE_GIVEN);
+	assert_true(archive_file(archive) >= 0);
+	end(archive);
+	expect_files(place, 0); /* nothing is kept beside it */
+	snprintf(place->cache, sizeof place->cache, "/nowhere/cache");
+	expect_verdict(place, LAUNCH_ARCHIVE_GIVEN);
+	assert_int_equal(place->refusals, 0);
+	assert_false(chmod(theirs, 0666));
+	expect_verdict(place, LAUNCH_ARCHIVE_NONE);
+	assert_int_equal(place->refusals, 1);
+	assert_non_null(strstr(place->refusal, theirs));
+	assert_false(chmod(theirs, 0644));
+	write_text(place->source, "value = 20\n");
+	expect_verdict(place, LAUNCH_ARCHIVE_NONE);
+	snprintf(place->cache, sizeof place->cache, "%s/cache", place->root);
+	keep(place); /* of the user's own, which then goes first */
+	expect_files(place, 1);
+}
+
+static void set_time(const char *path, time_t seconds, long nanoseconds)
+{
+	const struct timespec times[2] = {{seconds, nanoseconds}, {seconds, nanoseconds}};
+
+	assert_false(utimensat(AT_FDCWD, path, times, 0));
+}
+
+/* Layers of images keep whole seconds of times; what was written anew has others. */
+static void copied_with_its_sources(void **state)
+{
+	struct place *place = *state;
+
+	set_time(place->source, 1000, 123456789);
+	keep(place);
+	set_time(place->source, 1000, 0);
+	expect_verdict(place, LAUNCH_ARCHIVE_GIVEN);
+	set_time(place->source, 1000, 5);
+	expect_verdict(place, LAUNCH_ARCHIVE_WANTED);
+	set_time(place->source, 1001, 0);
+	expect_verdict(place, LAUNCH_ARCHIVE_WANTED);
 }
 
 static void no_home(void **state)
@@ -701,6 +758,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(kept_and_read_back),
 		TEST(begun_again),
+		TEST(shipped),
+		TEST(copied_with_its_sources),
 		TEST(no_home),
 		TEST(not_kept),
 		TEST(damaged),

@@ -99,6 +99,21 @@ class Kept(Cached):
         self.assertIn(code, ours)
         self.assertNotIn(source, {modules[name][0] for name in ("repl", "channel", "template")})
 
+    def test_one_that_an_installation_has_serves_every_home(self):
+        program = self.program_for_others()
+        self.assertEqual(self.modules(program=program), "files")
+        shipped = pathlib.Path(program).parent / "bytecode"
+        shipped.mkdir()
+        shutil.move(self.archive(), shipped)
+        nowhere = self.environment(XDG_CACHE_HOME=os.devnull)
+        self.assertEqual(self.modules(program=program, env=nowhere), "archive")
+        self.assertEqual(self.modules(program=program), "archive")
+        self.assertEqual(self.archives(), [])
+        for path in shipped.iterdir():
+            path.write_bytes(path.read_bytes()[:-1])
+        self.assertEqual(self.modules(program=program), "files")
+        self.assertEqual(self.modules(program=program), "archive")
+
     def test_of_starts_at_once_each_answers_and_one_archive_is_left(self):
         for process in [self.begin() for _ in range(4)]:
             self.records(process)
