@@ -80,10 +80,10 @@ class SetupTest(unittest.TestCase):
 
 # Programs that a build or a test can do without, with the Debian package that has each.
 OPTIONAL = {"bwrap": "bubblewrap", "chromium": "chromium", "clang": "clang", "clang++": "clang", "clang-format": "clang-format",
-            "ctags": "universal-ctags", "fish": "fish", "g++": "g++", "lxml": "python3-lxml", "mypy": "mypy", "node": "nodejs", "parallel": "parallel",
+            "ctags": "universal-ctags", "fish": "fish", "g++": "g++", "lxml": "python3-lxml", "mandoc": "mandoc", "mkdocs": "mkdocs", "mypy": "mypy", "node": "nodejs", "parallel": "parallel",
             "shellcheck": "shellcheck", "strace": "strace", "systemd-analyze": "systemd", "yaml": "python3-yaml", "zsh": "zsh"}
 # And what every system has on which rlmd can be built, and what rlmd itself uses.
-THERE = {"cc", "gcc", "git", "grep", "jsonschema", "ldd", "meson", "nm", "python3", "setpriv"}
+THERE = {"cc", "gcc", "git", "grep", "jsonschema", "ldd", "meson", "nm", "python3", "scdoc", "setpriv"}
 
 
 class OptionalTest(unittest.TestCase):
