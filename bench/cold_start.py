@@ -104,8 +104,9 @@ def main(verdict, program, server, python, worker_directory, samples):
                     new = {**environment, "XDG_CACHE_HOME": os.path.join(room, f"home{sample}")}
                     first.append(timed(usual, new))
                     later.append(timed(usual, kept))
-            print(f"without a cache: {middle(without):.1f} ms; over TLS: {middle(over_tls):.1f} ms; "
-                  f"first in a home, bytecode installed: {middle(first) - middle(later):+.1f} ms")
+            print(f"without a cache: {middle(without):.1f} ms; "
+                  f"over TLS: {middle(over_tls):.1f} ms; first in a home, bytecode installed: "
+                  f"{middle(first) - middle(later):+.1f} ms")
             return row.judge(verdict, at_most=TARGET)
 
 

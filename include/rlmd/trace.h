@@ -15,6 +15,8 @@
 extern "C" {
 #endif
 
+struct event_base;
+
 /*
  * The tree of the last root run in the lines: a JSON object as the member `trace` of a result, new;
  * the caller frees it. A last line that was cut is passed over. A run without an end has the
@@ -48,7 +50,7 @@ struct rlmd_otlp_options {
 	bool content;            /* prompts, answers and code, too */
 	const char *url;         /* of rlmd_trace_push(): a base, or whole, ending in /v1/traces */
 	const char *headers;     /* of each request, as OTEL_EXPORTER_OTLP_HEADERS */
-	int64_t time_ms;         /* for all requests together; 0: 10,000 */
+	int64_t time_ms;         /* of rlmd_trace_push(), for all requests together; 0: 10,000 */
 };
 
 #define RLMD_OTLP_OPTIONS_INIT RLMD_INIT(struct rlmd_otlp_options)
@@ -66,6 +68,32 @@ RLMD_API char *rlmd_trace_otlp(struct rlmd_text lines, const char *name,
 RLMD_API bool rlmd_trace_push(struct rlmd_text lines, const char *name,
 			      const struct rlmd_otlp_options *, size_t *ret_sent, size_t *ret_all,
 			      struct rlmd_error *);
+
+/* Sends the spans of many traces to a collector, one trace after the other, on an event loop, which
+ * never waits for it. For a program that serves jobs and stays. */
+struct rlmd_span_exporter;
+
+/* `base` and the texts of the options are lent until it is freed. NULL: RLMD_ERROR_USAGE for a bad
+ * url or header, RLMD_ERROR_MACHINE. */
+RLMD_API struct rlmd_span_exporter *rlmd_span_exporter_new(struct event_base *base,
+							   const struct rlmd_otlp_options *,
+							   struct rlmd_error *);
+
+/* The last trace in the lines, which are copied. `attributes`: names and values of more attributes
+ * of its root's span, in turn, ended by a NULL; or NULL. Where traces of 64 MiB wait, it is
+ * dropped. */
+RLMD_API void rlmd_span_exporter_add(struct rlmd_span_exporter *, struct rlmd_text lines,
+				     const char *const *attributes);
+
+/* Runs the loop until all is sent, for so many milliseconds at most (0: 10,000). Whatever was not
+ * sent by then is dropped, and so is all that is added later. */
+RLMD_API void rlmd_span_exporter_flush(struct rlmd_span_exporter *, int64_t time_ms);
+
+/* How many spans were sent, and how many those traces had that were read. False: some were not,
+ * and `err` is the first reason: errors as of rlmd_trace_push(). */
+RLMD_API bool rlmd_span_exporter_result(const struct rlmd_span_exporter *, size_t *ret_sent,
+					size_t *ret_all, struct rlmd_error *err);
+RLMD_API void rlmd_span_exporter_free(struct rlmd_span_exporter *); /* NULL is fine */
 
 #ifdef __cplusplus
 }

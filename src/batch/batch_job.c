@@ -77,6 +77,16 @@ static void on_event(void *owner, struct rlmd_job *running, struct rlmd_text jso
 	trace_buffer_add(job->trace, json);
 }
 
+static void send_spans(const struct batch_job *job)
+{
+	const char *const attributes[] = {"rlmd.custom_id", job->line.custom_id,
+					  job->line.tenant ? "rlmd.tenant" : NULL, job->line.tenant,
+					  NULL};
+
+	if (job->setting->spans)
+		trace_buffer_export(job->trace, job->setting->spans, attributes);
+}
+
 static void on_end(void *owner, struct rlmd_job *running, const struct rlmd_result *result)
 {
 	auto_evbuffer struct evbuffer *trace = NULL;
@@ -100,6 +110,7 @@ static void on_end(void *owner, struct rlmd_job *running, const struct rlmd_resu
 		end.trace = text_in(trace);
 		end.error = *error;
 	}
+	send_spans(job);
 	job->done(job->owner, &end);
 }
 

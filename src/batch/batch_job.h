@@ -15,15 +15,17 @@ struct contexts;
 struct event_base;
 struct tenancy;
 struct batch_job;
+struct rlmd_span_exporter;
 
 /* The settings of all jobs; lent until the last work is gone. */
 struct batch_job_setting {
 	struct event_base *base;
 	struct rlmd_engine *engine;
 	struct contexts *contexts;
-	const char *directory;       /* of the jobs file */
-	struct rlmd_job_options job; /* what a line does not say */
-	struct rlmd_limits limits;   /* likewise */
+	const char *directory;            /* of the jobs file */
+	struct rlmd_job_options job;      /* what a line does not say */
+	struct rlmd_limits limits;        /* likewise */
+	struct rlmd_span_exporter *spans; /* lent: gets those of each job; or NULL */
 };
 
 struct batch_job_end {

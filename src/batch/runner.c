@@ -196,6 +196,7 @@ static void dispatch(struct runner *runner)
 				.directory = runner->directory ? runner->directory : "/",
 				.job = runner->options.job,
 				.limits = runner->options.limits,
+				.spans = runner->options.spans,
 			},
 		.store = runner->store,
 		.tenancies = runner->tenancies,

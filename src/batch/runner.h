@@ -25,6 +25,7 @@ struct runner;
 struct event_base;
 struct tenants;
 struct scoreboard;
+struct rlmd_span_exporter;
 
 struct runner_options {
 	const char *jobs;    /* lent: the path of the file; NULL: others load the jobs */
@@ -48,6 +49,7 @@ struct runner_options {
 	const struct tenants *tenants; /* lent: as rlmd.conf has them; NULL: there are none */
 	struct rlmd_amount limit;      /* of all jobs of a batch together; RLMD_UNLIMITED: none */
 	struct tenancies_options tenancies; /* sandboxes are asked for when jobs are to be begun */
+	struct rlmd_span_exporter *spans;   /* lent: gets those of each job; or NULL */
 	/* Warns the user; lent. */
 	void (*warn)(void *owner, const char *text);
 	/* Once, last. `err`, or NULL: why it could not go on. The batch may be freed. */

@@ -1,6 +1,7 @@
 #include "batch/trace_buffer.h"
 
 #include <inttypes.h>
+#include <rlmd/trace.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
@@ -184,4 +185,15 @@ void trace_buffer_write(const struct trace_buffer *buffer, struct evbuffer *out)
 	TAILQ_FOREACH (line, &buffer->last, next)
 		write_line(runs, line, out);
 	id_map_free(runs);
+}
+
+void trace_buffer_export(const struct trace_buffer *buffer, struct rlmd_span_exporter *exporter,
+			 const char *const *attributes)
+{
+	auto_evbuffer struct evbuffer *lines = buffer_new();
+
+	if (TAILQ_EMPTY(&buffer->first))
+		return;
+	trace_buffer_write(buffer, lines);
+	rlmd_span_exporter_add(exporter, text_in(lines), attributes);
 }

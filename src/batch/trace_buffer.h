@@ -10,6 +10,7 @@
 
 struct evbuffer;
 struct trace_buffer;
+struct rlmd_span_exporter;
 
 enum {
 	TRACE_BUFFER_FIRST = 64 << 10, /* bytes of the beginning, and the first event in any case */
@@ -25,3 +26,7 @@ void trace_buffer_add(struct trace_buffer *, struct rlmd_text line);
 
 /* Appends all lines that are kept, but those of runs whose own beginning is not. */
 void trace_buffer_write(const struct trace_buffer *, struct evbuffer *out);
+
+/* Sends its spans; `attributes` as rlmd_span_exporter_add() has them. */
+void trace_buffer_export(const struct trace_buffer *, struct rlmd_span_exporter *,
+			 const char *const *attributes);

@@ -8,6 +8,7 @@
 #include <event2/event.h>
 #include <inttypes.h>
 #include <rlmd/job.h>
+#include <rlmd/trace.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -28,6 +29,7 @@
 #include "cli/job_settings.h"
 #include "cli/providers.h"
 #include "cli/session.h"
+#include "cli/span_log.h"
 #include "cli/tell.h"
 
 #define SQLITE "sqlite:" /* in front of a path that is one of SQLite, whatever it looks like */
@@ -40,8 +42,9 @@ struct batch_command {
 	char *store;             /* owned: the place */
 	struct halt halt;
 	struct jobs_file_shard shard;
-	struct runner *runner;     /* owned */
-	struct batch_watch *watch; /* owned */
+	struct runner *runner;            /* owned */
+	struct batch_watch *watch;        /* owned */
+	struct rlmd_span_exporter *spans; /* owned; or NULL */
 	struct summary summary;
 	json_t *report;          /* owned: what became of it, when that is known */
 	struct rlmd_error error; /* why it did not go on to its end */
@@ -167,7 +170,7 @@ static bool begin(struct batch_command *command, struct rlmd_error *err)
 {
 	struct session *session = command->session;
 	const struct config *config = &session->config;
-	const struct runner_options options = {
+	struct runner_options options = {
 		.jobs = command->jobs,
 		.results = config->results,
 		.batch = config->batch,
@@ -208,6 +211,7 @@ static bool begin(struct batch_command *command, struct rlmd_error *err)
 		.owner = command,
 	};
 
+	command->spans = options.spans = span_log_exporter(session->base, config->otel_content);
 	command->runner = runner_new(session->base, &options, err);
 	return command->runner;
 }
@@ -390,6 +394,8 @@ static int run(struct session *session, const char *jobs)
 	batch_watch_free(take_pointer(&command.watch));
 	make_report(&command);
 	runner_free(take_pointer(&command.runner));
+	span_log_flush(command.spans);
+	rlmd_span_exporter_free(command.spans);
 	session_close(session);
 	status = report(&command, ok ? NULL : &err);
 	free(command.store);

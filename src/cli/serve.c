@@ -9,6 +9,7 @@
 #include "cli/serving.h"
 
 #include <fcntl.h>
+#include <rlmd/trace.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -21,6 +22,7 @@
 #include "cli/serve_socket.h"
 #include "cli/serve_tenants.h"
 #include "cli/service.h"
+#include "cli/span_log.h"
 #include "cli/tell.h"
 
 enum { LOOK_MS = 50, LEEWAY_MS = 1000, CLIENTS_MAX = 250, CLIENTS_OF_ANOTHER = 50 };
@@ -251,10 +253,14 @@ int command_serve(struct session *session, int count, char **words)
 	session_note_strays(session);
 	if (session->config.stdio)
 		signal(SIGINT, SIG_IGN);
-	if (session_open(session, &err) && begin_sandbox(session, &err))
+	if (session_open(session, &err) && begin_sandbox(session, &err)) {
+		serve.spans = span_log_exporter(session->base, session->config.otel_content);
 		serve_all(&serve);
-	else
+		span_log_flush(serve.spans);
+		rlmd_span_exporter_free(serve.spans);
+	} else {
 		serve.end = err;
+	}
 	serve_tenants_free(serve.tenants);
 	session_close(session);
 	serve_model_free(serve.model);

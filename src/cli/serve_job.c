@@ -12,7 +12,9 @@
 #include "base/json.h"
 #include "base/loop.h"
 #include "base/money.h"
+#include "batch/trace_buffer.h"
 #include "cli/job_settings.h"
+#include "cli/output.h"
 #include "cli/review_result.h"
 #include "cli/serve_model.h"
 #include "cli/serve_params.h"
@@ -42,10 +44,11 @@ struct serve_job {
 	bool checked;                /* it looks at answers */
 	char **events;               /* owned, up to a NULL; NULL: none are told */
 	bool all_events;
-	int64_t started;         /* clock_ms() */
-	struct rlmd_job *job;    /* owned; NULL: its context is loaded */
-	struct event *posted;    /* owned: its end without a job */
-	struct rlmd_error error; /* why it ends; of no kind: see its result */
+	struct trace_buffer *trace; /* owned: for a collector of spans; NULL: there is none */
+	int64_t started;            /* clock_ms() */
+	struct rlmd_job *job;       /* owned; NULL: its context is loaded */
+	struct event *posted;       /* owned: its end without a job */
+	struct rlmd_error error;    /* why it ends; of no kind: see its result */
 	LIST_HEAD(, client_check) checks;
 	LIST_ENTRY(serve_job) entry;
 	TAILQ_ENTRY(serve_job) in_line;
@@ -143,6 +146,7 @@ static void job_free(struct serve_job *job)
 	for (char **event = job->events; event && *event; event++)
 		free(*event);
 	free(job->events);
+	trace_buffer_free(job->trace);
 	event_free(job->posted);
 	free(job->task);
 	free(job->schema);
@@ -196,6 +200,8 @@ static void on_end(void *owner, struct rlmd_job *ended, const struct rlmd_result
 	json_t *object = session_read(rlmd_result_json(result));
 
 	(void)ended;
+	if (job->trace)
+		trace_buffer_export(job->trace, job->client->serve->spans, NULL);
 	if (job->error.kind)
 		set_failure(object, &job->error);
 	else if (job->review)
@@ -229,11 +235,29 @@ static void break_off(struct serve_job *job, const struct rlmd_error *err)
 
 /* --- its events -------------------------------------------------------------------------- */
 
+/* Each event begins with its name. */
+static bool wants(const struct serve_job *job, struct rlmd_text json)
+{
+	static const char head[] = "{\"event\":\"";
+	struct rlmd_text rest = text_slice(json, sizeof head - 1, json.size);
+
+	if (job->all_events)
+		return true;
+	for (char **event = job->events; event && *event; event++)
+		if (text_starts(rest, *event) && rest.bytes[strlen(*event)] == '"')
+			return true;
+	return false;
+}
+
 static void on_event(void *owner, struct rlmd_job *told, struct rlmd_text json)
 {
 	struct serve_job *job = owner;
 
 	(void)told;
+	if (job->trace && !output_is_result(json))
+		trace_buffer_add(job->trace, json);
+	if (!wants(job, json))
+		return;
 	rpc_notify(job->client->rpc, "job.event",
 		   json_make("{s:s, s:o}", "job", job->name, "event", session_read(json)));
 }
@@ -327,8 +351,8 @@ static bool start_job(struct serve_job *job, struct rlmd_error *err)
 							allowed + job->started - clock_ms());
 	const struct rlmd_hooks hooks = {
 		.size = sizeof hooks,
-		.event = job->events ? on_event : NULL,
-		.events = job->all_events ? NULL : (const char *const *)job->events,
+		.event = job->events || job->trace ? on_event : NULL,
+		.events = job->all_events || job->trace ? NULL : (const char *const *)job->events,
 		.delta = on_delta,
 		.check = job->checked || job->review ? on_check : NULL,
 		.end = on_end,
@@ -585,6 +609,7 @@ void serve_job_start(struct serve_client *client, const json_t *params, struct r
 	job->params.kind = "job";
 	job->params.name = job->name;
 	job->posted = loop_timer(client->serve->session->base, on_posted, job);
+	job->trace = client->serve->spans ? trace_buffer_new() : NULL;
 	LIST_INIT(&job->checks);
 	LIST_INSERT_HEAD(&client->jobs, job, entry);
 	if (job_start(job, params, &err)) {

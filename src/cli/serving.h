@@ -36,6 +36,7 @@ struct serve_params;
 struct serve_socket;
 struct serve_tenants;
 struct rlmd_group;
+struct rlmd_span_exporter;
 struct tenancy;
 
 /* Of the whole process. */
@@ -51,8 +52,9 @@ struct serve {
 	struct concurrency jobs;   /* how many of them may be at work */
 	int64_t at_work;           /* jobs */
 	bool confined;             /* clients name neither addresses nor files of the server's */
-	struct rlmd_error end;     /* of the connection of a single client */
-	bool over;                 /* the process ends */
+	struct rlmd_span_exporter *spans; /* owned: gets those of jobs; or NULL */
+	struct rlmd_error end;            /* of the connection of a single client */
+	bool over;                        /* the process ends */
 };
 
 struct serve_client {

@@ -50,6 +50,34 @@ void span_log_add(struct span_log *log, struct rlmd_text event)
 	buffer_add(log->lines, "\n", 1);
 }
 
+struct rlmd_span_exporter *span_log_exporter(struct event_base *base, bool with_content)
+{
+	struct rlmd_otlp_options options = trace_export_environment();
+	struct rlmd_span_exporter *exporter;
+	struct rlmd_error err;
+
+	if (!options.url)
+		return NULL;
+	options.content = with_content;
+	exporter = rlmd_span_exporter_new(base, &options, &err);
+	if (!exporter)
+		tell_warning("no spans are sent: %s", err.text);
+	return exporter;
+}
+
+void span_log_flush(struct rlmd_span_exporter *exporter)
+{
+	size_t sent = 0, all = 0;
+	struct rlmd_error err;
+
+	if (!exporter)
+		return;
+	rlmd_span_exporter_flush(exporter, SEND_MS);
+	if (!rlmd_span_exporter_result(exporter, &sent, &all, &err))
+		tell_warning("%zu of %zu spans did not reach the collector: %s", all - sent, all,
+			     err.text);
+}
+
 void span_log_send(struct span_log *log, bool with_content)
 {
 	struct rlmd_otlp_options options = trace_export_environment();

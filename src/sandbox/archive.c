@@ -50,7 +50,7 @@ static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size)
 }
 
 /* Of which interpreter: an upgrade makes another one of it, a copy of the tree (the layer of an
- * image) does not. What it says of itself is compared when an archive is loaded. */
+ * image) does not. Its own version is compared when an archive is loaded. */
 static uint64_t interpreter_hash(const char *python, const char *script)
 {
 	uint64_t hash = hash_bytes(0xcbf29ce484222325, python, strlen(python) + 1);

@@ -273,8 +273,10 @@ static void put_times(const struct spans *spans, const struct span *span, json_t
 	json_put(object, "endTimeUnixNano", json_make_string(end));
 }
 
-static json_t *attributes_of(const struct span *span, bool content, const char *error)
+static json_t *attributes_of(const struct spans *spans, const struct span *span, bool content,
+			     const char *error)
 {
+	const char *const *more = span == spans->items ? spans->attributes : NULL;
 	json_t *list = json_make_array();
 
 	if (span->kind == SPAN_RUN)
@@ -284,6 +286,8 @@ static json_t *attributes_of(const struct span *span, bool content, const char *
 	else
 		describe_tool(span, content, list);
 	add_string(list, "error.type", error);
+	for (; more && *more; more += 2)
+		add_string(list, more[0], more[1]);
 	return list;
 }
 
@@ -314,7 +318,7 @@ static json_t *span_object(const struct spans *spans, const struct span *span,
 	id_of(span->kind, span->run, span->number, id);
 	object = json_make("{s:s, s:s, s:s, s:i, s:o}", "traceId", trace, "spanId", id, "name",
 			   name, "kind", calls ? CLIENT : INTERNAL, "attributes",
-			   attributes_of(span, options->content, error));
+			   attributes_of(spans, span, options->content, error));
 	put_parent(span, above, object);
 	put_times(spans, span, object);
 	json_put(object, "status", error ? json_make("{s:i}", "code", ERROR) : json_make_object());

@@ -39,7 +39,9 @@ struct spans {
 	int64_t started; /* milliseconds since 1970 */
 	int64_t end;     /* of the last event, ms */
 	char *program;   /* owned: that wrote the trace, with its version */
-	json_t *runs;    /* owned: {id: index of its span} */
+	/* Lent: more attributes of the root, names and values in turn, ended by a NULL; or NULL. */
+	const char *const *attributes;
+	json_t *runs; /* owned: {id: index of its span} */
 };
 
 /* Of the last trace in the lines. `name` is for errors: RLMD_ERROR_INPUT as of rlmd_trace_events(),

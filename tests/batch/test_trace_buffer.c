@@ -2,6 +2,7 @@
 #include "batch/trace_buffer.h"
 
 #include <event2/buffer.h>
+#include <rlmd/trace.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,6 +15,17 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/text.h"
+
+static char *exported; /* owned: the lines of the last trace that was sent, and an attribute */
+
+void rlmd_span_exporter_add(struct rlmd_span_exporter *exporter, struct rlmd_text lines,
+			    const char *const *attributes)
+{
+	assert_null(exporter);
+	free(exported);
+	exported = xasprintf("%.*s%s=%s", (int)lines.size, lines.bytes, attributes[0],
+			     attributes[1]);
+}
 
 static void add(struct trace_buffer *buffer, const char *event, const char *run, const char *parent,
 		size_t size)
@@ -75,11 +87,28 @@ static void test_bounds(void **state)
 	trace_buffer_free(buffer);
 }
 
+static void test_export(void **state)
+{
+	static const char *const attributes[] = {"rlmd.custom_id", "a", NULL};
+	struct trace_buffer *buffer = trace_buffer_new();
+
+	(void)state;
+	trace_buffer_export(buffer, NULL, attributes);
+	assert_null(exported); /* there was no run */
+	trace_buffer_add(buffer, text_of("{\"event\":\"run\",\"run\":\"r\",\"parent\":null}"));
+	trace_buffer_export(buffer, NULL, attributes);
+	assert_string_equal(exported, "{\"event\":\"run\",\"run\":\"r\",\"parent\":null}\n"
+				      "rlmd.custom_id=a");
+	free(exported);
+	trace_buffer_free(buffer);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_all_of_it),
 		cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_export),
 	};
 
 	return cmocka_run_group_tests_name("trace_buffer", tests, NULL, NULL);

@@ -38,7 +38,8 @@ class Site(unittest.TestCase):
         room = tempfile.TemporaryDirectory(prefix="rlmd-test-")
         self.addCleanup(room.cleanup)
         self.site = Path(room.name)
-        done = subprocess.run([ROOT / "tools/site", self.site], text=True, capture_output=True, stdin=subprocess.DEVNULL)
+        done = subprocess.run([ROOT / "tools/site", self.site], text=True,
+                              capture_output=True, stdin=subprocess.DEVNULL)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.pages = {path: Page(path) for path in self.site.rglob("*.html")}
 
@@ -57,9 +58,10 @@ class Site(unittest.TestCase):
                         continue
                     links += 1
                     file, _, place = address.partition("#")
-                    target = path if not file else (path.parent / unquote(file).partition("?")[0]).resolve()
+                    file = unquote(file).partition("?")[0]
+                    target = (path.parent / file).resolve() if file else path
                     if file.startswith("/"):
-                        target = self.site / file.partition("?")[0].lstrip("/")
+                        target = self.site / file.lstrip("/")
                     target = target / "index.html" if target.is_dir() else target
                     self.assertTrue(target.is_file())
                     if place and target in self.pages:

@@ -47,6 +47,10 @@ class Collector(http.server.ThreadingHTTPServer):
         self.shutdown()
         self.server_close()
 
+    def handle_error(self, request, client_address):
+        if not isinstance(sys.exc_info()[1], BrokenPipeError):  # the client did not wait
+            super().handle_error(request, client_address)
+
     @property
     def url(self):
         return f"http://127.0.0.1:{self.server_address[1]}"
