@@ -13,6 +13,7 @@ import sys
 import time
 import unittest
 import zipfile
+from xml.etree import ElementTree
 
 import patience
 from harness import RLMD, GuardedTest, block
@@ -45,6 +46,16 @@ found = collections.Counter()
 for thing, said in re.findall(r"About the (\w+): (.*)", context):
     found[thing] += bool(re.search("broke|waited|stopped|back|worst", said))
 FINAL(found.most_common(1)[0][0])"""),
+    "tally": (r"(came late)\?", r"""
+import re
+FINAL(len(re.findall("longer than promised|I waited|came the week after", context)))"""),
+    "chain": (r"(\w+) has handed a depot over", r"""
+import re
+over = dict(re.findall(r"(\w+) has handed the depot over to (\w+)\.", context))
+place = dict(re.findall(r"The depot that (\w+) runs is in (\w+)\.", context))[over[over["{0}"]]]
+FINAL(re.search(r"access code in %s is (\S+)\." % place, context)[1])"""),
+    "callers": (r"call the function (\w+)\?", r"""
+FINAL(sum("= {0}(" in text for text in context.files.values()))"""),
     "aggregate": (r"minutes was (\w+) down", r"""
 import re
 FINAL(sum(int(re.search(r"(\d+) minutes", line)[1]) for line in context.splitlines()
@@ -106,7 +117,7 @@ class Scores(PromptsTest):
                 self.assertEqual(sorted({run["task"] for run in told["runs"]}), sorted(SOLUTIONS))
                 self.assertEqual(len(told["runs"]), 2 * len(SOLUTIONS))
                 every = told["summary"]["rlmd"]["all"]
-                self.assertEqual((every["right"], every["runs"], every["codeAtOnce"]), (14, 14, 14))
+                self.assertEqual((every["right"], every["runs"], every["codeAtOnce"]), (20, 20, 20))
                 self.assertEqual((every["turns"], every["calls"], every["failures"]), (1, 1, {}))
                 tokens = sum(request.billed_input + request.billed_output
                              for request in server.requests)
@@ -195,15 +206,42 @@ class Scores(PromptsTest):
         server.script(None, solve)
         out, err = self.tool(server, "--size", "small", "--tasks", "needle,count", "--runs", "3")
         lines = [re.split(r"  +", line) for line in out.splitlines()]
-        self.assertEqual(lines[0], ["system", "task", "right", "forced", "code at once", "errors",
-                                    "turns", "tokens", "seconds", "failures"])
+        self.assertEqual(lines[0], ["system", "task", "right", "95 %", "forced", "code at once",
+                                    "errors", "turns", "tokens", "seconds", "failures"])
         self.assertEqual([line[:3] for line in lines[1:]],
                          [["rlmd", "needle", "0/3"], ["rlmd", "count", "3/3"],
                           ["rlmd", "all", "3/6"]])
-        self.assertEqual([line[-1] for line in lines[1:] if len(line) == 10],
+        self.assertEqual([line[-1] for line in lines[1:] if len(line) == 11],
                          ["wrong 2, provider 1", "wrong 2, provider 1"])
         self.assertRegex(err, r"(?m)^rlmd: needle 2/3: provider \(auth: .*\), 1 turns,")
         self.assertRegex(err, r"(?m)^rlmd: count 1/3: right, 1 turns,")
+        self.assertEqual([line[3] for line in lines[1:]], ["0%-56%", "44%-100%", "19%-81%"])
+
+    def test_several_sizes(self):
+        """A line for each, what a run costs where that is known, and a picture."""
+        server = self.server(Reply(text="FINAL(XX-0000)"))
+        server.script(None, solve)
+        picture = self.dir / "right.svg"
+        prices = self.write("prices.json", json.dumps(
+            {"m": {"input_cost_per_token": 1e-06, "output_cost_per_token": 1e-06}}))
+        out, _ = self.tool(server, "--size", "5k,50k", "--tasks", "needle,count", "--runs", "1",
+                           "--plot", picture, "--", "--price-table", prices)
+        lines = [re.split(r"  +", line) for line in out.splitlines()]
+        self.assertEqual(lines[0][:4] + lines[0][9:12],
+                         ["system", "size", "task", "right", "tokens", "dollars", "seconds"])
+        self.assertEqual([line[1:4] for line in lines[1:]], [
+            ["5k", "needle", "0/1"], ["5k", "count", "1/1"], ["5k", "all", "1/2"],
+            ["50k", "needle", "1/1"], ["50k", "count", "1/1"], ["50k", "all", "2/2"]])
+        for line in lines[1:]:
+            self.assertGreater(float(line[10]), 0)
+        drawn = ElementTree.parse(picture)
+        svg = "{http://www.w3.org/2000/svg}"
+        heights = [float(point.get("cy")) for point in drawn.iter(svg + "circle")]
+        self.assertEqual(len(heights), 2)
+        self.assertGreater(heights[0], heights[1])
+        words = [text.text for text in drawn.iter(svg + "text")]
+        self.assertIn("50,000", words)
+        self.assertIn("rlmd", words)
 
     def test_prompts_are_compared(self):
         """Each gets the same tasks, in turn, and a line of its own."""
@@ -232,7 +270,7 @@ class Scores(PromptsTest):
 class Tasks(PromptsTest):
     # Of all that --write makes for seed 7: they may not change unnoticed, or scores that were
     # measured at different times could not be compared.
-    DIGEST = "db5b2f9b3673b70fdffdb0f14662c5f1938e4a1a5c375021b7fd169867f9a6a7"
+    DIGEST = "ed305f8d799bec45f5de59c07663059427c399baec8b6331afdacb55b86f0513"
 
     def written(self, *arguments):
         directory = self.dir / f"tasks-{time.monotonic_ns()}"
@@ -440,7 +478,7 @@ class Peers(PromptsTest):
         self.wheel("rlms", RLMS)
         out, err = self.compare(2)
         self.assertRegex(out, r"(?m)^rlmd +needle +2/2 ")
-        self.assertRegex(out, r"(?m)^rlms +needle +1/2 +0 +2\.0 +21 +[\d.]+ +error 1$")
+        self.assertRegex(out, r"(?m)^rlms +needle +1/2 +10%-90% +0 +2\.0 +21 +[\d.]+ +error 1$")
         self.assertIn("error (RuntimeError: the second run), 2 turns, ", err)
         self.assertIn("installing rlms as ", err)
         _, again = self.compare(1)

@@ -34,9 +34,10 @@ class WrongUse(Exception):
 class Outcome:
     """What one run came to: `kind` is "right" or one of FAILURES, `detail` says more in words.
 
-    `seconds` and `tokens` are of the whole run, with all calls and sub-runs; `errors` counts the
-    exceptions that blocks of the root run ended with, by their type. What is known of rlmd's runs
-    alone, `code_at_once` (the first turn had code) and `blocks`, is None elsewhere.
+    `seconds`, `tokens` and `cost` (US dollars; None: not known) are of the whole run, all calls and
+    sub-runs. `errors` counts the exceptions that blocks of the root run ended with, by their type.
+    Of rlmd's runs alone are known `code_at_once` (the first turn had code) and `blocks`; they are
+    None elsewhere.
     """
 
     def __init__(self, kind, detail="", answer=None, **more):
@@ -45,6 +46,7 @@ class Outcome:
         self.turns = more.get("turns", 0)
         self.calls = more.get("calls", 0)
         self.tokens = more.get("tokens", 0)
+        self.cost = more.get("cost")
         self.seconds = more.get("seconds", 0.0)
         self.code_at_once = more.get("code_at_once")
         self.blocks = more.get("blocks")
@@ -97,7 +99,8 @@ def judge(task, result):
     trace, usage = result["trace"] or {}, result["usage"]
     forced = trace.get("answerSource") == "forced"
     more = {"forced": forced, "turns": usage["iterations"], "calls": usage["llmCalls"],
-            "tokens": usage["tokens"], "seconds": usage["duration"] / 1000,
+            "tokens": usage["tokens"], "cost": usage["cost"] if usage["costComplete"] else None,
+            "seconds": usage["duration"] / 1000,
             **signs(trace.get("iterations", []))}
     if not result["success"]:
         error = result["error"]

@@ -216,6 +216,72 @@ def classify(dice, size):
                 {"reviews.txt": _text(lines)}, worst, things[1:])
 
 
+def tally(dice, size):
+    """How many say so, in words of their own: each is to be understood, and all counted."""
+    late = ("the parcel took {} days longer than promised", "I waited {} weeks for it",
+            "it was due on the {}th and came the week after")
+    other = ("the box was torn, and {} screws were missing", "it hums at {} hertz",
+             "it came {} days early", "we bought {} more", "the manual has {} pages of nonsense")
+    right = 0
+
+    def line(number):
+        nonlocal right
+        is_late = dice.random() < 0.3
+        right += is_late
+        words = dice.pick(late if is_late else other).format(dice.between(2, 28))
+        return f"[{number + 1}] {dice.pick(PEOPLE)} writes: {words}."
+
+    lines = _filled(size, line)
+    return Task("tally", "How many of these letters say that a delivery came late?",
+                {"letters.txt": _text(lines)}, right)
+
+
+def chain(dice, size):
+    """Each sentence leads to the next one, over four of them."""
+    people, places = dice.mixed(PEOPLE), dice.mixed(PLACES)
+    codes = [f"{dice.pick('BDFGHJ')}{dice.pick('KLMNPQ')}-{dice.between(1000, 9999)}"
+             for _ in places]
+    said = {}
+
+    def line(_):
+        return (f"{dice.pick(PEOPLE)} wrote to {dice.pick(PEOPLE)} about the {dice.pick(SERVICES)} "
+                f"of {dice.pick(PLACES)}, page {dice.between(1, 300)}.")
+
+    lines = _filled(size - 2200, line)  # which the sentences below take
+    for i, person in enumerate(people):
+        said[person] = people[(i + 5) % len(people)]
+        lines.insert(dice.below(len(lines)),
+                     f"{person} has handed the depot over to {said[person]}.")
+        lines.insert(dice.below(len(lines)), f"The depot that {person} runs is in {places[i]}.")
+    for place, code in zip(places, codes):
+        lines.insert(dice.below(len(lines)), f"The access code in {place} is {code}.")
+    first = people[0]
+    right = codes[people.index(said[said[first]])]
+    rivals = [code for code in codes if code != right]
+    return Task("chain", f"{first} has handed a depot over to somebody, who has handed it over to "
+                         f"somebody else, who runs it now. What is the access code of that depot?",
+                {"notes.txt": _text(lines)}, right, rivals)
+
+
+def callers(dice, size):
+    """How many files of a source tree call a function, which all of them mention."""
+    number = max(6, size // 600)
+    name = dice.pick(("open_valve", "read_gauge", "close_gate"))
+    right, files = 0, {}
+    for i in range(number):
+        body = _filled(size // number - 150, lambda j: (
+            f"    {dice.pick(('left', 'right', 'total'))} = "
+            f"{dice.pick(SERVICES)}_{dice.between(1, 40)}({dice.between(0, 99)})"))
+        calls = dice.random() < 0.4 or i == 0
+        right += calls
+        use = f"    total = {name}({i})" if calls else f"    # {name}() is called elsewhere"
+        body.insert(dice.below(len(body)), use)
+        files[f"{dice.pick(('core', 'net', 'tools'))}/part_{i + 1:04d}.py"] = _text([
+            f'"""Part {i + 1}; see {name}() for the rest."""', "", f"def part_{i + 1}(number):",
+            *body, "    return total"])
+    return Task("callers", f"How many of these files call the function {name}?", files, right)
+
+
 def aggregate(dice, size):
     """A sum over many documents, each of which says its share in other words."""
     says = ("The site {} was down for {} minutes.", "At {} the outage lasted {} minutes.",
@@ -239,7 +305,7 @@ def aggregate(dice, size):
 
 
 KINDS = {each.__name__: each for each in
-         (needle, count, join, largest, defines, classify, aggregate)}
+         (needle, count, join, largest, defines, classify, aggregate, tally, chain, callers)}
 
 
 def make(name, size, seed, run):
