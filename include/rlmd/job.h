@@ -36,6 +36,7 @@ struct rlmd_job;
 struct rlmd_journal_entry;
 struct rlmd_plan_file;
 struct rlmd_result;
+struct rlmd_sandbox_options;
 
 /* Limits on a job with all its runs and calls. */
 struct rlmd_limits {
@@ -304,6 +305,10 @@ struct rlmd_job_options {
 	 * "first_code" says what the step is for.
 	 */
 	struct rlmd_text setup, first_code;
+
+	/* Of rlmd_job_dry_run(): the sandbox that the job would have, for the prompt names its
+	 * Python and modules; none is started. NULL: the engine's default one. */
+	const struct rlmd_sandbox_options *shown_sandbox;
 };
 
 #define RLMD_JOB_OPTIONS_INIT RLMD_INIT(struct rlmd_job_options)

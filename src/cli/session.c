@@ -550,17 +550,22 @@ static int gate(const struct session *session, const json_t *object)
 	return rlmd_error_exit_status(RLMD_ERROR_BUDGET);
 }
 
-int session_show_job(struct session *session, const struct rlmd_job_options *options,
+int session_show_job(struct session *session, const struct rlmd_job_options *given,
 		     void (*format)(const json_t *, struct evbuffer *out))
 {
 	auto_evbuffer struct evbuffer *out = buffer_new();
+	const struct rlmd_sandbox_options sandbox = job_settings_sandbox(&session->config);
+	struct rlmd_job_options options = *given;
+	auto_free char *text = NULL;
 	struct rlmd_error err;
-	auto_free char *text = rlmd_job_dry_run(session->engine, options, &err);
-	json_auto_t *object = text ? session_read(text_of(text)) : NULL;
+	json_auto_t *object = NULL;
 	const json_t *warning;
 	int status;
 	size_t i;
 
+	options.shown_sandbox = &sandbox;
+	text = rlmd_job_dry_run(session->engine, &options, &err);
+	object = text ? session_read(text_of(text)) : NULL;
 	if (!object) {
 		tell_error("%s", err.text);
 		return rlmd_error_exit_status(err.kind);

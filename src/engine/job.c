@@ -209,7 +209,7 @@ static bool find_sandbox(struct rlmd_job *job, struct rlmd_error *err)
 {
 	if (job->scope.sandbox || !needs_sandbox(job))
 		return true;
-	job->scope.sandbox = rlmd_engine_sandbox(job->hosted.engine, NULL, err);
+	job_options_take_sandbox(job, rlmd_engine_sandbox(job->hosted.engine, NULL, err));
 	return job->scope.sandbox;
 }
 

@@ -172,6 +172,9 @@ bool job_options_take(struct rlmd_job *, const struct rlmd_job_options *, enum j
 		      struct rlmd_error *);
 void job_options_drop(struct rlmd_job *);
 
+/* The sandbox that its code runs in, lent, and what prompts say of it; NULL: there is none. */
+void job_options_take_sandbox(struct rlmd_job *, struct rlmd_sandbox *);
+
 /* Opens the check of answers, where there are schemas. RLMD_ERROR_USAGE where jsonschema is
  * missing, with the way to install it; else as rlmd_engine_sandbox(). */
 bool job_options_open_schemas(struct rlmd_job *, struct rlmd_error *);

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <rlmd/plan.h>
+#include <rlmd/sandbox.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,7 @@
 #include "engine/group.h"
 #include "engine/validation.h"
 #include "llm/llm.h"
+#include "sandbox/python.h"
 
 enum {
 	STOPS_MAX = 16,
@@ -26,6 +28,7 @@ enum {
 	SCHEMA_DEPTH_MAX = 100,
 	TASK_MAX = 64 << 20, /* bytes; longer texts are inputs */
 	CODE_MAX = 1 << 20,
+	SCRIPT_MS = 10000, /* that a script in the place of an interpreter is asked */
 };
 
 /* --- numbers ----------------------------------------------------------------------- */
@@ -488,6 +491,35 @@ static bool take_shares(struct rlmd_job *job, const struct rlmd_job_options *opt
 	return true;
 }
 
+void job_options_take_sandbox(struct rlmd_job *job, struct rlmd_sandbox *sandbox)
+{
+	struct scope_config *config = &job->scope.config;
+	const char *version = sandbox ? sandbox_python_version(sandbox) : NULL;
+
+	job->scope.sandbox = sandbox;
+	config->preload = sandbox ? sandbox_preload(sandbox) : NULL;
+	config->python_version = version ? xstrdup(version) : NULL;
+}
+
+/* An interpreter that is none is no matter of a dry run. */
+static bool show_sandbox(struct scope_config *config, const struct rlmd_sandbox_options *given,
+			 struct rlmd_error *err)
+{
+	struct rlmd_sandbox_options options;
+	auto_free char *python = NULL;
+	struct rlmd_error why;
+
+	if (!given)
+		return true;
+	if (!abi_copy_in(&options, sizeof options, given, sizeof options, "rlmd_sandbox_options",
+			 err))
+		return false;
+	python = python_find(options.python ? options.python : "python3", SCRIPT_MS, &why);
+	config->preload = options.preload;
+	config->python_version = python ? python_version(python) : NULL;
+	return true;
+}
+
 bool job_options_take(struct rlmd_job *job, const struct rlmd_job_options *given,
 		      enum job_purpose purpose, struct rlmd_error *err)
 {
@@ -501,8 +533,9 @@ bool job_options_take(struct rlmd_job *job, const struct rlmd_job_options *given
 			 err) ||
 	    !abi_copy_in(&limits, sizeof limits, options.limits, sizeof limits, "rlmd_limits", err))
 		return false;
-	job->scope.sandbox = options.sandbox;
-	job->scope.config.preload = options.sandbox ? sandbox_preload(options.sandbox) : NULL;
+	job_options_take_sandbox(job, options.sandbox);
+	if (!options.sandbox && !show_sandbox(&job->scope.config, options.shown_sandbox, err))
+		return false;
 	dear = limits.cost != 0;
 	return take_limits(&job->scope.config.limits, &limits, err) &&
 	       take_numbers(job, &options, err) &&
@@ -534,6 +567,7 @@ void job_options_drop(struct rlmd_job *job)
 	free(job->task.first_code);
 	free(config->model);
 	free(config->subcall_model);
+	free(config->python_version);
 	context_done(&job->task.context);
 	function_set_free(job->scope.functions);
 	json_decref(job->notes);

@@ -104,6 +104,7 @@ struct brief_facts scope_facts(const struct scope *scope)
 		.model = scope->model,
 		.subcall_model = scope->subcall_model,
 		.preload = scope->config.preload,
+		.python_version = scope->config.python_version,
 		.functions = function_set_described(scope->functions),
 		.setup = scope->setup,
 		.first_code = scope->first_code,

@@ -34,6 +34,7 @@ struct scope_config {
 	char *subcall_model;              /* owned; NULL: as `model` */
 	const struct prompt_set *prompts; /* owned: what models are told; NULL: by model */
 	const char *const *preload;       /* lent: workers' modules, up to a NULL; or NULL */
+	char *python_version;             /* owned: as "3.11"; or NULL */
 	struct budget_limits limits;
 	int64_t block_timeout_ms;
 	int64_t max_output;     /* characters */

@@ -164,11 +164,14 @@ static void values_of_pieces(const struct brief *brief, struct prompt_values *va
 	prompt_estimate(values, "piece_characters", rounded(piece));
 }
 
-static void list_modules(const char *const *preload, struct evbuffer *out)
+static void list_modules(const struct brief_facts *facts, struct evbuffer *out)
 {
-	buffer_add_printf(out, "the standard library");
-	for (; preload && *preload; preload++)
-		buffer_add_printf(out, ", %s", *preload);
+	const char *version = facts->python_version;
+
+	buffer_add_printf(out, "Python%s%s's standard library", version ? " " : "",
+			  version ? version : "");
+	for (const char *const *module = facts->preload; module && *module; module++)
+		buffer_add_printf(out, ", %s", *module);
 }
 
 /* Parts that stay the same come first, for the caches of providers. */
@@ -210,7 +213,7 @@ void brief_system(const struct brief *brief, const struct budget *parent, struct
 	auto_evbuffer struct evbuffer *modules = buffer_new(), *words = buffer_new();
 	struct prompt_values values = {0};
 
-	list_modules(brief->facts.preload, modules);
+	list_modules(&brief->facts, modules);
 	values_of_budget(brief, &values, words);
 	values_of_calls(brief, &values);
 	values_of_pieces(brief, &values);

@@ -21,6 +21,7 @@ struct brief_facts {
 	const struct llm *llm;              /* that knows prices and windows */
 	const char *model, *subcall_model;  /* of the root, and of all below */
 	const char *const *preload;         /* workers' modules, up to a NULL; or NULL */
+	const char *python_version;         /* theirs, as "3.11"; NULL: not known */
 	struct rlmd_text functions;         /* of the host's, a line each; empty: none */
 	struct rlmd_text setup, first_code; /* the host's, before the root's first turn */
 	int64_t max_output;                 /* characters of a block's output */

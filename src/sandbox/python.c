@@ -197,3 +197,18 @@ char *python_find(const char *name, int64_t patience_ms, struct rlmd_error *err)
 		  "%s is not a program for this machine; name one by its path (python)", path);
 	return NULL;
 }
+
+char *python_version(const char *path)
+{
+	static const char stem[] = "python";
+	char file[PATH_MAX];
+	const char *version;
+
+	if (!realpath(path, file) || !(version = strrchr(file, '/')) ||
+	    strncmp(++version, stem, sizeof stem - 1) != 0)
+		return NULL;
+	version += sizeof stem - 1;
+	if (strspn(version, "0123456789.") != strlen(version) || !strchr(version, '.'))
+		return NULL;
+	return xstrdup(version);
+}

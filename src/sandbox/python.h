@@ -18,3 +18,6 @@
  * enough, or it was killed, once more for twice as long; then RLMD_ERROR_SANDBOX.
  */
 char *python_find(const char *name, int64_t patience_ms, struct rlmd_error *);
+
+/* "3.11" of an interpreter whose file is named python3.11, behind all links: new. Else NULL. */
+char *python_version(const char *path);

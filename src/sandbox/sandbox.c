@@ -39,6 +39,7 @@ static bool sandbox_configure(struct rlmd_sandbox *sandbox, const struct sandbox
 	sandbox->config.python = python_find(config->python, sandbox->config.patience_ms, err);
 	if (!sandbox->config.python)
 		return false;
+	sandbox->python_version = python_version(sandbox->config.python);
 	sandbox->config.archive = archive_new(config->cache, sandbox->config.python,
 					      sandbox->config.script, config->log);
 	sandbox->config.filter = filter_memfd(&filter_of_workers, err);
@@ -274,6 +275,7 @@ void sandbox_free(struct rlmd_sandbox *sandbox)
 	free((char **)sandbox->config.preload);
 	archive_free(sandbox->config.archive);
 	free((char *)sandbox->config.python);
+	free(sandbox->python_version);
 	free((char *)sandbox->config.script);
 	free(sandbox->sessions);
 	free(sandbox);
@@ -304,4 +306,9 @@ bool sandbox_maps_texts(const struct rlmd_sandbox *sandbox)
 const char *const *sandbox_preload(const struct rlmd_sandbox *sandbox)
 {
 	return sandbox->config.preload;
+}
+
+const char *sandbox_python_version(const struct rlmd_sandbox *sandbox)
+{
+	return sandbox->python_version;
 }

@@ -89,6 +89,9 @@ bool sandbox_maps_texts(const struct rlmd_sandbox *);
 /* The modules that workers have loaded, up to a NULL; lent. */
 const char *const *sandbox_preload(const struct rlmd_sandbox *);
 
+/* The version of their Python, as "3.11"; lent. NULL: its file's name does not say it. */
+const char *sandbox_python_version(const struct rlmd_sandbox *);
+
 /* A process of a worker: exit is told once, with what it used. */
 struct process;
 

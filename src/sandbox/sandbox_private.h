@@ -11,6 +11,7 @@
 TAILQ_HEAD(spawn_list, spawn);
 
 struct rlmd_sandbox {
+	char *python_version;          /* owned; or NULL */
 	struct event_base *base;       /* lent */
 	const struct log *log;         /* lent, or NULL */
 	struct template_config config; /* its pointers and descriptors are owned */

@@ -62,6 +62,12 @@ const char *const *sandbox_preload(const struct rlmd_sandbox *sandbox)
 	return NULL;
 }
 
+const char *sandbox_python_version(const struct rlmd_sandbox *sandbox)
+{
+	(void)sandbox;
+	return NULL;
+}
+
 const char *rlmd_sandbox_level(const struct rlmd_sandbox *sandbox)
 {
 	(void)sandbox;

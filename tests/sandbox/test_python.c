@@ -85,6 +85,31 @@ static void links_stay_links(void **state)
 	assert_string_equal(found, link);
 }
 
+/* By the file behind all links, if its name says it. */
+static void version_of_the_file(void **state)
+{
+	static const struct {
+		const char *file, *version;
+	} cases[] = {{"python3.12", "3.12"},
+		     {"python3.9", "3.9"},
+		     {"python3", NULL},
+		     {"pypy3.10", NULL},
+		     {"python3.11-dbg", NULL}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		auto_free char *path = write_program(cases[i].file, "x"), *version = NULL;
+
+		version = python_version(path);
+		if (cases[i].version)
+			assert_string_equal(version, cases[i].version);
+		else
+			assert_null(version);
+		unlink(path);
+	}
+	assert_null(python_version("/nowhere/python3.11"));
+}
+
 /* The shims of version managers are scripts; what they stand for is what they would start. */
 static void shim_is_asked(void **state)
 {
@@ -215,15 +240,11 @@ static void killed_for_good(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(links_stay_links),
-		cmocka_unit_test(shim_is_asked),
-		cmocka_unit_test(shim_gets_no_keys),
-		cmocka_unit_test(path_is_searched),
-		cmocka_unit_test(missing_is_named),
-		cmocka_unit_test(text_is_no_program),
-		cmocka_unit_test(useless_shims_are_explained),
-		cmocka_unit_test(patience_ends),
-		cmocka_unit_test(bad_luck_is_forgiven),
+		cmocka_unit_test(links_stay_links),   cmocka_unit_test(version_of_the_file),
+		cmocka_unit_test(shim_is_asked),      cmocka_unit_test(shim_gets_no_keys),
+		cmocka_unit_test(path_is_searched),   cmocka_unit_test(missing_is_named),
+		cmocka_unit_test(text_is_no_program), cmocka_unit_test(useless_shims_are_explained),
+		cmocka_unit_test(patience_ends),      cmocka_unit_test(bad_luck_is_forgiven),
 		cmocka_unit_test(killed_for_good),
 	};
 

@@ -2,7 +2,9 @@
 
 import json
 import re
+import shutil
 import unittest
+from pathlib import Path
 
 from harness import block
 from model import Reply
@@ -74,10 +76,17 @@ class SystemPrompt(ProviderTest):
         self.assertEqual(len(re.findall(r"about \d", figures)), 2)
 
     def test_what_is_loaded(self):
-        """The modules of --preload are named."""
-        self.assertIn("Loaded: the standard library. ", self.told())
-        told = self.told("--preload", "json.tool", "--preload", "this")
-        self.assertIn("Loaded: the standard library, json.tool, this. ", told)
+        """Which Python, and the modules of --preload; a dry run says the same."""
+        own = re.match(r"python(\d+\.\d+)$", Path(shutil.which("python3")).resolve().name)
+        library = f"Python{' ' + own[1] if own else ''}'s standard library"
+        self.assertIn(f"Loaded: {library}. ", self.told())
+        options = "--preload", "json.tool", "--preload", "this"
+        self.assertIn(f"Loaded: {library}, json.tool, this. ", self.told(*options))
+        shown = self.rlmd("exec", "--dry-run", "--json", "-p", "ollama", *options, "task").out
+        self.assertIn(f"Loaded: {library}, json.tool, this. ", json.loads(shown)["systemPrompt"])
+        odd = self.dir / "interpreter"  # a name that says no version
+        odd.symlink_to(Path(shutil.which("python3")).resolve())
+        self.assertIn(f"Loaded: {library}. ", self.told("--python", odd))
 
     def test_sizes_of_pieces(self):
         """In tokens of the window of llm_query's model, and in characters by what the inputs hold."""
