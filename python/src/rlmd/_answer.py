@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Dict, List, Optional
+from typing import TYPE_CHECKING, Any, Dict, List, Optional
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 Result = Dict[str, Any]
 
@@ -30,7 +33,7 @@ class Answer(str):
     result: Result
     parsed: Any
 
-    def __new__(cls, result: Result, parsed: Any = None) -> "Answer":
+    def __new__(cls, result: Result, parsed: Any = None) -> Self:
         answer = super().__new__(cls, result.get("output") or "")
         answer.result, answer.parsed = result, parsed
         return answer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Dict, List, Mapping, Optional, cast
 
 from ._server import Server
 
@@ -25,7 +25,8 @@ class Contexts:
     """The parameter "contexts" of a job or session; what was sent for it is freed by close()."""
 
     def __init__(self, server: Server, context: Any, named: Optional[Mapping[str, Any]] = None):
-        self._server, self._blobs = server, []  # type: Server, List[str]
+        self._server = server
+        self._blobs: List[str] = []
         given = {} if named is None else dict(named)
         several = len(given) + (context is not None) > 1
         self.params: List[Dict[str, str]] = []
@@ -50,7 +51,7 @@ class Contexts:
         if isinstance(value, Git):
             return {"git": value.revision}
         if isinstance(value, os.PathLike):
-            return {"path": os.fspath(value)}
+            return {"path": os.fspath(cast("os.PathLike[str]", value))}
         text = text_of(value)
         if isinstance(text, str) and len(text) <= TEXT_MAX:
             return {"text": text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")}
@@ -64,7 +65,7 @@ def text_of(value: Any) -> "str | bytes":
     if isinstance(value, (str, bytes)):
         return value
     if isinstance(value, (bytearray, memoryview)):
-        return bytes(value)
+        return bytes(cast(bytearray, value))
     if hasattr(value, "read"):
         return text_of(value.read())
     if hasattr(value, "to_csv"):  # pandas

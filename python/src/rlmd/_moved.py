@@ -15,7 +15,7 @@ import os
 import tempfile
 import time
 import uuid
-from typing import Any, Callable, Dict, List, Mapping, Optional
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, cast
 
 from ._answer import Answer
 from ._errors import UsageError
@@ -34,7 +34,7 @@ PREVIEW = 80  # characters of a prompt for on_subcall_start
 TASK = ("`context` has a request, and all that it is about: find the request in it, carry it out, "
         "and answer as it wants.")
 # Arguments that mean nothing here, unless they have these values.
-NO_MORE = {
+NO_MORE: Dict[str, Tuple[Tuple[Any, ...], str]] = {
     "depth": ((0,), "a run knows its own depth: leave it out"),
     "environment": (("local",), "code always runs behind kernel walls of this machine: leave it out"),
     "environment_kwargs": ((None, {}), "inputs are contexts of completion(), functions custom_tools"),
@@ -199,7 +199,8 @@ class Moved:
         """The model of calls and sub-runs."""
         if not backends:
             return
-        (backend,), below = backends, dict((kwargs or [{}])[0])
+        (backend,) = backends
+        below = dict(cast(List[Params], kwargs or [{}])[0])
         model = below.pop("model_name", None)
         if backend != self.backend or any(self.kwargs.get(name) != value
                                           for name, value in below.items()):
@@ -212,9 +213,11 @@ class Moved:
         if below is not None and below != given:
             raise refuse("custom_sub_tools", "sub-runs have the functions of the root")
         tools: Dict[str, Callable[..., Any]] = {}
-        for name, entry in dict(given or {}).items():
-            told = entry.get("description") if isinstance(entry, Mapping) and "tool" in entry else None
-            function = entry["tool"] if isinstance(entry, Mapping) and "tool" in entry else entry
+        all_of_them: Params = dict(given or {})
+        for name, entry in all_of_them.items():
+            described = cast(Params, entry) if isinstance(entry, Mapping) else {}
+            told = described.get("description") if "tool" in described else None
+            function = described.get("tool", entry)
             if not callable(function) or isinstance(function, type):
                 raise refuse(f"custom_tools[{name!r}]",
                              "it is no function: data is an input, contexts={'" + name + "': ...}")

@@ -54,7 +54,7 @@ class Picture:
         gone = {id(run) for run in ended[:hidden]}
         cost = sum(run["cost"] for run in runs)
         shown = [run for run in runs if id(run) not in gone][:LINES]
-        lines = []
+        lines: List[str] = []
         for run in shown:
             mark = "✗" if run["error"] else "✓" if run["ended"] else "•"
             line = f"{'  ' * run['depth']}{mark} {plain(run['task'], TASK)}  turn {run['turn']}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import queue
-from typing import (Any, AsyncIterator, Callable, Dict, Iterable, Iterator, List, Mapping, Optional,
+from typing import (Any, AsyncIterator, Callable, Iterable, Iterator, List, Mapping, Optional,
                     Sequence, Union)
 
 from ._answer import Answer, Event
@@ -123,9 +123,9 @@ def answer_of(result: Params, read: Callable[[str], Any]) -> Answer:
 class Stream:
     """The events of a task: iterate over it, or `async for`. `answer` is there at the end."""
 
-    def __init__(self) -> None:
+    def __init__(self, read: Callable[[str], Any]) -> None:
         self._events: "queue.SimpleQueue[Any]" = queue.SimpleQueue()
-        self._read: Callable[[str], Any] = lambda text: None
+        self._read = read
         self.job: Optional[Job] = None
         self.answer: Optional[Answer] = None
 
@@ -258,8 +258,7 @@ class RLM:
                **options: Any) -> Stream:
         """The events of the task, for `for` and for `async for`; leaving the loop ends the task."""
         schema, read = read_schema(schema)
-        stream = Stream()
-        stream._read = read
+        stream = Stream(read)
         stream.job = self._start(prompt, context, contexts, schema, tools, check, options,
                                  stream.hear)
         stream.job.result.add_done_callback(stream.end)
@@ -316,7 +315,7 @@ class RLM:
                tools: Tools, check: Optional[Check], options: Params,
                on_event: Optional[Callable[[str, Params], None]] = None,
                events: Sequence[str] = EVENTS) -> Job:
-        if not isinstance(prompt, str):
+        if not isinstance(prompt, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"the prompt is a str, not {type(prompt).__name__}")
         box = Toolbox({**self._tools, **Toolbox(tools).functions})
         server = shared(self._binary, self._tenant)

@@ -6,7 +6,7 @@ import dataclasses
 import inspect
 import json
 import typing
-from typing import Any, Callable, Dict, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple, cast
 
 SIMPLE = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null",
           dict: "object", list: "array", tuple: "array", set: "array"}
@@ -48,7 +48,7 @@ def read_schema(schema: Any) -> Tuple[Optional[Dict[str, Any]], Callable[[str], 
     if schema is None:
         return None, lambda text: None
     if isinstance(schema, dict):
-        return schema, json.loads
+        return cast(Dict[str, Any], schema), json.loads
     if hasattr(schema, "model_validate_json"):
         return schema.model_json_schema(), schema.model_validate_json
     if dataclasses.is_dataclass(schema):
@@ -61,13 +61,14 @@ def read_schema(schema: Any) -> Tuple[Optional[Dict[str, Any]], Callable[[str], 
 
 def make(hint: Any, value: Any) -> Any:
     """A dataclass, with those in it, of the dicts that JSON has."""
+    content: Any = value  # also where a check has made a dict of unknown members of it
     if dataclasses.is_dataclass(hint) and isinstance(value, dict):
         hints = typing.get_type_hints(hint)
         built: Any = hint
-        return built(**{name: make(hints[name], each) for name, each in value.items()})
+        return built(**{name: make(hints[name], each) for name, each in content.items()})
     if typing.get_origin(hint) is list and isinstance(value, list):
         (item,) = typing.get_args(hint)
-        return [make(item, each) for each in value]
+        return [make(item, each) for each in content]
     return value
 
 
@@ -78,7 +79,8 @@ def tool_of(function: Callable[..., Any], name: Optional[str] = None) -> Dict[st
     if not doc:
         raise TypeError(f"the tool {name} needs a docstring, which tells the model what it does")
     hints = typing.get_type_hints(function)
-    properties, required = {}, []
+    properties: Dict[str, Any] = {}
+    required: List[str] = []
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             raise TypeError(f"the tool {name} has *{parameter.name}: name each argument")

@@ -256,7 +256,7 @@ class Server:
         method, number = message.get("method"), message.get("id")
         if method is None:
             with self._lock:
-                future = self._waiting.pop(number, None)  # type: ignore[arg-type]
+                future = self._waiting.pop(number, None) if isinstance(number, int) else None
             if future and "error" in message:
                 error = message["error"]
                 future.set_exception(error_of(error["data"]["kind"], error["message"]))
