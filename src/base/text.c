@@ -448,11 +448,24 @@ static const char *scan_characters(struct text_scan *scan, const char *at, const
 	return at;
 }
 
+static size_t count_line_feeds(struct rlmd_text text)
+{
+	const char *at = text.bytes, *end = at ? at + text.size : at;
+	size_t count = 0;
+
+	while (at < end && (at = memchr(at, '\n', (size_t)(end - at)))) {
+		count++;
+		at++;
+	}
+	return count;
+}
+
 void text_scan_feed(struct text_scan *scan, struct rlmd_text text)
 {
 	const char *at = text.bytes, *end = at ? at + text.size : at;
 
 	scan->bytes += text.size;
+	scan->line_feeds += count_line_feeds(text);
 	token_scan_feed(&scan->tokens, text);
 	while (at < end) {
 		if (!scan->need)
@@ -473,6 +486,7 @@ void text_scan_add(struct text_scan *scan, const struct text_scan *more)
 	scan->bytes += more->bytes;
 	scan->characters += more->characters;
 	scan->invalid += more->invalid;
+	scan->line_feeds += more->line_feeds;
 	if (scan->highest < more->highest)
 		scan->highest = more->highest;
 	token_counts_add(&scan->tokens.counts, &more->tokens.counts);

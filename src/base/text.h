@@ -79,7 +79,8 @@ struct text_scan {
 	size_t bytes;
 	size_t characters; /* code points */
 	size_t invalid;    /* bytes that are not UTF-8 */
-	uint32_t highest;  /* highest code point */
+	size_t line_feeds;
+	uint32_t highest; /* highest code point */
 	struct token_scan tokens;
 	/* private */
 	uint32_t point;

@@ -269,6 +269,8 @@ static void add_looks(const struct brief *brief, struct evbuffer *out)
 			continue;
 		prompt_text(&values, "name", text_of(input->name));
 		prompt_number(&values, "shown", shown);
+		prompt_number(&values, "line_feeds",
+			      (int64_t)memfile_scan(input->file)->line_feeds);
 		if (input->files)
 			prompt_render(brief->prompts, "look_files", &values, out, NULL);
 		if (input->files && !all)

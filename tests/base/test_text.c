@@ -253,6 +253,20 @@ static void test_scan(void **state)
 		}
 }
 
+static void test_line_feeds(void **state)
+{
+	static const char text[] = "\na\n\n\xf0\x9f\x98\n\r\n";
+
+	(void)state;
+	for (size_t piece = 1; piece < 12; piece++) {
+		struct text_scan scan = scan_of(text_of(text), piece), both = scan;
+
+		assert_int_equal(scan.line_feeds, 5);
+		text_scan_add(&both, &scan);
+		assert_int_equal(both.line_feeds, 10);
+	}
+}
+
 /* The memory of a str: one, two or four bytes a character (PEP 393). */
 static void test_python_size(void **state)
 {
@@ -342,8 +356,8 @@ int main(void)
 		cmocka_unit_test(test_clip),          cmocka_unit_test(test_escape),
 		cmocka_unit_test(test_escape_joined), cmocka_unit_test(test_escape_lines),
 		cmocka_unit_test(test_repair),        cmocka_unit_test(test_scan),
-		cmocka_unit_test(test_python_size),   cmocka_unit_test(test_copy),
-		cmocka_unit_test(test_disarm),
+		cmocka_unit_test(test_line_feeds),    cmocka_unit_test(test_python_size),
+		cmocka_unit_test(test_copy),          cmocka_unit_test(test_disarm),
 	};
 
 	return cmocka_run_group_tests_name("text", tests, NULL, NULL);
