@@ -6,7 +6,10 @@ have any name, and change between two blocks. All of them are one tool of the se
 
 from __future__ import annotations
 
+import base64
+import importlib
 import inspect
+import io
 import json
 from typing import Any, Callable, Dict, List, NamedTuple, Optional
 
@@ -16,7 +19,7 @@ BY_NAME = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONL
 OUTPUT_MAX = 1_000_000  # characters of a block's output
 
 PRELUDE = """
-import ast, json, traceback
+import ast, base64, io, json, traceback
 
 class Final(BaseException):
     pass
@@ -40,6 +43,10 @@ def define(functions, finals):
     names.update(dict.fromkeys(finals, final))
 
 def speakable(value):
+    if type(value).__module__.startswith("PIL."):
+        data = io.BytesIO()
+        value.save(data, "PNG")
+        return {"png": base64.b64encode(data.getvalue()).decode()}
     try:
         json.dumps(value, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
@@ -78,6 +85,10 @@ class Block(NamedTuple):
 
 
 def heard(told: Dict[str, Any]) -> Any:
+    """A value that JSON has, or an image; of others their repr()."""
+    if "png" in told:
+        image = importlib.import_module("PIL.Image")
+        return image.open(io.BytesIO(base64.b64decode(told["png"])))
     return told["value"] if "value" in told else told.get("text")
 
 
@@ -91,6 +102,10 @@ class Walled:
         options.setdefault("max_output", OUTPUT_MAX)
         self._options = options
         self._session: Optional[Session] = None
+
+    def redefine(self) -> None:
+        """Has the functions be the host's from the next block on, whatever code has made of them."""
+        self._defined = None
 
     def start(self) -> Session:
         if self._session is None:

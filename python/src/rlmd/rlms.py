@@ -10,6 +10,7 @@ mean this one, in this process.
 
 from __future__ import annotations
 
+import copy
 import time
 from typing import Any, Dict
 
@@ -21,8 +22,27 @@ from rlm.environments import (
 from ._walled import Walled
 
 ANSWER = {"content": "", "ready": False}
+# The names that the library gives to code are its own again after each block.
+RESTORE = ("for _name in {names}:\n    if _name + '_0' in globals():\n"
+           "        globals()[_name] = globals()[_name + '_0']\n")
 LIST = ("{name: type(value).__name__ for name, value in globals().items() if not name.startswith('_') "
         "and not callable(value)}")
+
+
+class Variables(Dict[str, Any]):
+    """Names and types, as the library's prompts and logs want them; an item is the value itself,
+    which is fetched from behind the walls: as JSON has it, else its repr()."""
+
+    def __init__(self, environment: "Environment", types: Dict[str, str]):
+        super().__init__(types)
+        self._environment = environment
+
+    def __getitem__(self, name: str) -> Any:
+        super().__getitem__(name)
+        return self._environment.value_of(name)
+
+    def get(self, name: str, otherwise: Any = None) -> Any:
+        return self[name] if name in self else otherwise
 
 
 class Environment(LocalREPL):
@@ -38,6 +58,7 @@ class Environment(LocalREPL):
 
     def setup(self) -> None:
         super().setup()
+        self.locals = Variables(self, {"answer": "dict"})
         for name in ("llm_query", "llm_query_batched", "rlm_query", "rlm_query_batched", "SHOW_VARS"):
             self._walled.functions[name] = self.globals[name]
         for name, entry in self.custom_tools.items():
@@ -45,40 +66,50 @@ class Environment(LocalREPL):
             if callable(value):
                 self._walled.functions[name] = value
             else:
-                self._variables[name] = value
+                self._give(name, value)
+
+    def value_of(self, name: str) -> Any:
+        return self._variables[name] if name in self._variables else self._walled.run(name).value
+
+    def _give(self, name: str, value: Any) -> None:
+        """Has a variable from the next block on."""
+        self._variables[name] = value
+        self.locals = Variables(self, {**self.locals, name: type(value).__name__})
 
     def _show_vars(self) -> str:
-        return f"Available variables: {self.locals}"
+        return f"Available variables: {dict(self.locals)}"
 
     def add_context(self, context_payload: Any, context_index: Any = None) -> int:
         index = self._context_count if context_index is None else context_index
-        self._variables[f"context_{index}"] = context_payload
+        self._give(f"context_{index}", context_payload)
         if index == 0:
-            self._variables["context"] = context_payload
+            self._give("context", context_payload)
         self._context_count = max(self._context_count, index + 1)
         return int(index)
 
     def add_history(self, message_history: Any, history_index: Any = None) -> int:
         index = self._history_count if history_index is None else history_index
-        self._variables[f"history_{index}"] = message_history
+        self._give(f"history_{index}", copy.deepcopy(message_history))
         if index == 0:
-            self._variables["history"] = message_history
+            self._give("history", self._variables["history_0"])
         self._history_count = max(self._history_count, index + 1)
         return int(index)
 
     def append_compaction_entry(self, entry: Any) -> None:
         super().append_compaction_entry(entry)
         if self.compaction:
-            self._variables["history"] = self._compaction_history
+            self._give("history", self._compaction_history)
 
     def execute_code(self, code: str) -> Any:
         began = time.perf_counter()
         self._pending_llm_calls = []
         variables, self._variables = self._variables, {}
         block = self._walled.run(code, variables)
-        told = self._walled.run(f"[{LIST}, answer if isinstance(globals().get('answer'), dict) else None]").value
+        self._walled.redefine()
+        restore = RESTORE.format(names=["context"] if self.compaction else ["context", "history"])
+        told = self._walled.run(f"{restore}[{LIST}, answer if isinstance(globals().get('answer'), dict) else None]").value
         names, answer = told if isinstance(told, list) else ({}, None)
-        self.locals = names
+        self.locals = Variables(self, names)
         final = None
         if answer and answer.get("ready"):
             final = str(answer.get("content", ""))

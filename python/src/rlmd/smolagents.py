@@ -10,13 +10,20 @@ preload=["numpy"]); no import is refused, for the walls need no list of safe one
 
 from __future__ import annotations
 
-from typing import Any, Dict, Optional
+from typing import Any, Callable, Dict, Optional
 
+from smolagents.default_tools import FinalAnswerTool
 from smolagents.local_python_executor import CodeOutput, PythonExecutor
+from smolagents.monitoring import AgentLogger, LogLevel
+from smolagents.utils import AgentExecutionError
 
 from ._walled import Walled
 
 FINAL = "final_answer"
+
+
+class CodeError(AgentExecutionError, RuntimeError):
+    """The code failed; its text is the traceback."""
 
 
 class Executor(PythonExecutor):
@@ -25,14 +32,18 @@ class Executor(PythonExecutor):
     def __init__(self, *, timeout: Optional[float] = None, **options: Any):
         self._walled = Walled({}, [FINAL], **options)
         self._timeout = timeout
+        self._final: Callable[..., Any] = FinalAnswerTool().forward
         self._variables: Dict[str, Any] = {}
         self.state: Dict[str, Any] = {"_print_outputs": ""}
 
     def send_tools(self, tools: Dict[str, Any]) -> None:
         """They run in this process, when code calls them."""
         for name, tool in tools.items():
-            if name != FINAL:
-                self._walled.functions[name] = getattr(tool, "forward", tool)
+            function = getattr(tool, "forward", tool)
+            if name == FINAL:
+                self._final = function
+            else:
+                self._walled.functions[name] = function
 
     def send_variables(self, variables: Dict[str, Any]) -> None:
         """Those that JSON can say; smolagents' own state is not for the code."""
@@ -44,10 +55,9 @@ class Executor(PythonExecutor):
         block = self._walled.run(code_action, variables, self._timeout)
         self.state["_print_outputs"] = block.stdout
         if block.final_args is not None:
-            given = [*block.final_args, *block.final_kwargs.values()]
-            return CodeOutput(given[0] if given else None, block.stdout, True)
+            return CodeOutput(self._final(*block.final_args, **block.final_kwargs), block.stdout, True)
         if block.error:
-            raise RuntimeError(block.error["traceback"])
+            raise CodeError(block.error["traceback"], AgentLogger(LogLevel.OFF))
         return CodeOutput(block.value, block.stdout, False)
 
     def cleanup(self) -> None:
