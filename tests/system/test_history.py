@@ -145,14 +145,17 @@ class Told(ProviderTest):
 
     def test_the_advice_on_pieces_follows(self):
         """The size of a piece that a call can take is told by the window."""
-        told = []
-        for models in (None, self.VLLM):
+        characters = []
+        for window, tokens in ((20000, 4000), (60000, 12000), (120000, 24000)):
             server = self.serve("openai", Reply(text=block("print(1)")), final())
-            server.models = models
+            server.models = {"data": [{"id": "m", "max_model_len": window}]}
             self.ask(server, "-c", self.write("long.txt", "x " * 50000))
-            told.append(re.findall(r"[\d,]+ (?:characters|tokens)", server.requests[0].system +
-                                   server.requests[0].last_user))
-        self.assertNotEqual(*told)
+            told = re.search(r"up to (\d+) tokens at a time, here some (\d+) characters",
+                             server.requests[0].system)
+            self.assertEqual(int(told[1]), tokens, window)
+            characters.append(int(told[2]))
+        self.assertLess(characters[0] * 2, characters[1])
+        self.assertLess(characters[1] * 1.5, characters[2])
 
     def test_what_is_no_list_changes_nothing(self):
         warnings = []
