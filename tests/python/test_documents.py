@@ -45,7 +45,7 @@ class Documents(test_client.PythonTest):
 
     def test_the_page(self):
         self.check("docs/python.md", ["web-1 0.", "web-1\nweb-1\n", "FINAL(web-1)", "London", "web-1 7", "\n", "3 London\n",
-                                     "'calls': 9999", "web-1 0."])
+                                     "'calls': 9999", "web-1 0.", "big.log web-1\n"])
 
     def test_the_readme(self):
         self.check("python/README.md", ["web-1 0."])
