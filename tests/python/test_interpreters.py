@@ -65,5 +65,32 @@ class Interpreters(test_client.PythonTest):
                 ast.parse(path.read_text(), path.name, feature_version=(3, 9))
 
 
+SUB = """
+import sys
+sys.path.insert(0, %r)
+import rlmd
+try:
+    with rlmd.Session() as session:
+        print("printed", session.run("print(1 + 1)").stdout, end="")
+except rlmd.ServerError as error:
+    print(error)
+rlmd.close_all()
+"""
+
+
+class SubInterpreters(test_client.PythonTest):
+    def test_each_kind(self):
+        """One that may start programs works, and ends; an isolated one says that it may not."""
+        code = ("import _xxsubinterpreters as them\nfor isolated in (False, True):\n"
+                f"    them.run_string(them.create(isolated=isolated), {SUB % str(SOURCE)!r})\n")
+        done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True)
+        if "_xxsubinterpreters" in done.stderr or "'isolated'" in done.stderr:
+            self.skipTest("this Python has its sub-interpreters elsewhere")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        first, second = done.stdout.splitlines()
+        self.assertEqual(first, "printed 2")
+        self.assertRegex(second, "cannot be started here: .*subinterpreters.*unix:PATH")
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -16,6 +16,7 @@ from ._errors import (AuthError, BadReplyError, BadRequestError, BillingError, B
                       ServerError, ThrottledError, TimeoutError, UsageError, WorkerError)
 from ._moved import RLMLogger
 from ._rlm import RLM, Stream
+from ._server import close_all
 from ._session import Output, Session
 
 __version__ = "0.1.0"
@@ -27,5 +28,5 @@ __all__ = [
     "Git", "InputError", "InternalError", "MachineError", "NetworkError", "NoAnswerError",
     "NotFoundError", "Output", "OverloadedError", "RefusedError", "ReplayError", "SandboxError",
     "SchemaError", "ServerError", "Session", "Stream", "ThrottledError", "TimeoutError", "Usage",
-    "UsageError", "WorkerError", "batch",
+    "UsageError", "WorkerError", "batch", "close_all",
 ]

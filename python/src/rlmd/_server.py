@@ -57,6 +57,9 @@ class Program:
                 stderr=subprocess.PIPE, start_new_session=True, env=variables)
         except OSError as error:
             raise ServerError(f"{argv[0]} cannot be started: {error.strerror}. {HELP}") from None
+        except RuntimeError as error:
+            raise ServerError(f"{argv[0]} cannot be started here: {error}; ask a server at a socket "
+                              "(binary='unix:PATH'), or from the main interpreter") from None
         assert self._process.stdin and self._process.stdout and self._process.stderr
         self.input: BinaryIO = self._process.stdin  # type: ignore[assignment]
         self.output: BinaryIO = self._process.stdout  # type: ignore[assignment]
@@ -141,7 +144,8 @@ class Server:
         self._pool = concurrent.futures.ThreadPoolExecutor(64, "rlmd-tool")
         self._hearer = threading.Thread(target=self._hear, name="rlmd-words", daemon=True)
         self._hearer.start()
-        threading.Thread(target=self._read, name="rlmd", daemon=True).start()
+        self._reader = threading.Thread(target=self._read, name="rlmd", daemon=True)
+        self._reader.start()
         try:
             self.call("initialize", protocolVersion="1", **({"tenant": tenant} if tenant else {}),
                       client={"name": "rlmd-python", "version": "0.1.0"})
@@ -308,6 +312,8 @@ class Server:
         with self._writing:
             close_all_of((self._link.input,))
         self._link.close()
+        if threading.current_thread() is not self._reader:
+            self._reader.join(5)  # its interpreter may have no thread when it ends
 
 
 async def _awaited(value: Any) -> Any:
@@ -338,6 +344,8 @@ def _forked() -> None:
 
 @atexit.register
 def close_all() -> None:
+    """Ends the programs that this process has started to ask; the next call starts another. Done
+    when Python ends; call it before a sub-interpreter ends, which may have no threads then."""
     for server in list(_shared.values()):
         server.close()
 
