@@ -307,7 +307,7 @@ struct rlmd_job_options {
 	struct rlmd_text setup, first_code;
 
 	/* Of rlmd_job_dry_run(): the sandbox that the job would have, for the prompt names its
-	 * Python and modules; none is started. NULL: the engine's default one. */
+	 * Python and modules; none is started. NULL: it names none. */
 	const struct rlmd_sandbox_options *shown_sandbox;
 };
 

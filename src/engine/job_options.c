@@ -534,7 +534,8 @@ bool job_options_take(struct rlmd_job *job, const struct rlmd_job_options *given
 	    !abi_copy_in(&limits, sizeof limits, options.limits, sizeof limits, "rlmd_limits", err))
 		return false;
 	job_options_take_sandbox(job, options.sandbox);
-	if (!options.sandbox && !show_sandbox(&job->scope.config, options.shown_sandbox, err))
+	if (purpose == JOB_TO_SHOW && !options.sandbox &&
+	    !show_sandbox(&job->scope.config, options.shown_sandbox, err))
 		return false;
 	dear = limits.cost != 0;
 	return take_limits(&job->scope.config.limits, &limits, err) &&
