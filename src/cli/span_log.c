@@ -65,6 +65,12 @@ struct rlmd_span_exporter *span_log_exporter(struct event_base *base, bool with_
 	return exporter;
 }
 
+static void tell_lost(size_t sent, size_t all, const struct rlmd_error *err)
+{
+	tell_warning("%zu of %zu spans did not reach the collector: %s", all - sent, all,
+		     err->text);
+}
+
 void span_log_flush(struct rlmd_span_exporter *exporter)
 {
 	size_t sent = 0, all = 0;
@@ -74,8 +80,7 @@ void span_log_flush(struct rlmd_span_exporter *exporter)
 		return;
 	rlmd_span_exporter_flush(exporter, SEND_MS);
 	if (!rlmd_span_exporter_result(exporter, &sent, &all, &err))
-		tell_warning("%zu of %zu spans did not reach the collector: %s", all - sent, all,
-			     err.text);
+		tell_lost(sent, all, &err);
 }
 
 void span_log_send(struct span_log *log, bool with_content)
@@ -89,8 +94,7 @@ void span_log_send(struct span_log *log, bool with_content)
 	options.content = with_content;
 	options.time_ms = SEND_MS;
 	if (!rlmd_trace_push(text_in(log->lines), "the trace", &options, &sent, &all, &err))
-		tell_warning("%zu of %zu spans did not reach the collector: %s", all - sent, all,
-			     err.text);
+		tell_lost(sent, all, &err);
 	else if (log->full)
 		tell_warning("the collector has no spans of what came after %d MiB of events",
 			     LOG_MAX >> 20);
