@@ -498,16 +498,22 @@ static void on_interrupt(int signal)
 	(void)signal;
 }
 
+/* For sigwait(3), or until sigsuspend(2). */
+static void block_interrupt(sigset_t *ret)
+{
+	sigemptyset(ret);
+	sigaddset(ret, SIGINT);
+	sigprocmask(SIG_BLOCK, ret, NULL);
+}
+
 /* As a block that does nothing until it is interrupted, at whatever moment of it that comes. */
 static void begin_block_and_wait(int in, int out)
 {
 	sigset_t interrupts, none;
 
 	sigemptyset(&none);
-	sigemptyset(&interrupts);
-	sigaddset(&interrupts, SIGINT);
 	sigaction(SIGINT, &(struct sigaction){.sa_handler = on_interrupt}, NULL);
-	sigprocmask(SIG_BLOCK, &interrupts, NULL);
+	block_interrupt(&interrupts);
 	begin_block(in, out);
 	sigsuspend(&none);
 }
@@ -544,9 +550,7 @@ static int heeds_the_second_signal(int in, int out)
 	sigset_t interrupt;
 	int number;
 
-	sigemptyset(&interrupt);
-	sigaddset(&interrupt, SIGINT);
-	sigprocmask(SIG_BLOCK, &interrupt, NULL);
+	block_interrupt(&interrupt);
 	begin_block(in, out);
 	sigwait(&interrupt, &number); /* as one that came before the block was read */
 	sigwait(&interrupt, &number);
@@ -674,9 +678,7 @@ static int ends_when_interrupted(int in, int out)
 	sigset_t interrupt;
 	int number;
 
-	sigemptyset(&interrupt);
-	sigaddset(&interrupt, SIGINT);
-	sigprocmask(SIG_BLOCK, &interrupt, NULL);
+	block_interrupt(&interrupt);
 	begin_block(in, out);
 	sigwait(&interrupt, &number);
 	expect(in, "get"); /* it takes its time, as long as nobody loses patience */
