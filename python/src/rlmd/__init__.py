@@ -3,7 +3,8 @@
     from rlmd import RLM
     answer = RLM(model="gpt-5-mini").completion("Which host failed first?", context=Path("big.log"))
 
-RLM asks, Session runs code, batch() answers the tasks of a file. Each call that fails raises Error, or the subclass of its kind.
+RLM asks, Session runs code, batch() answers the tasks of a file. Each call that fails raises
+Error, or the subclass of its kind.
 """
 
 from ._answer import Answer, Event, Usage
@@ -23,9 +24,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "RLM", "RLMLogger", "Answer", "AuthError", "BadReplyError", "BadRequestError", "Batch",
-    "BillingError",
-    "BudgetError", "CancelledError", "ContextOverflowError", "Error", "Event", "FunctionError",
-    "Git", "InputError", "InternalError", "MachineError", "NetworkError", "NoAnswerError",
+    "BillingError", "BudgetError", "CancelledError", "ContextOverflowError", "Error", "Event",
+    "FunctionError", "Git", "InputError", "InternalError", "MachineError", "NetworkError", "NoAnswerError",
     "NotFoundError", "Output", "OverloadedError", "RefusedError", "ReplayError", "SandboxError",
     "SchemaError", "ServerError", "Session", "Stream", "ThrottledError", "TimeoutError", "Usage",
     "UsageError", "WorkerError", "batch", "close_all",

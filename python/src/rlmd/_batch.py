@@ -13,8 +13,8 @@ from ._server import SOCKET, command
 
 Job = Mapping[str, Any]
 Jobs = Union[str, "os.PathLike[str]", Iterable[Job]]
-# Statuses of `rlmd batch` with which nothing ran, or it could not go on: see rlmd-batch(1).
 ERROR = "rlmd: error: "
+# Statuses of `rlmd batch` with which nothing ran, or it could not go on: see rlmd-batch(1).
 NOTHING_RAN = {1: "internal", 2: "usage", 7: "sandbox", 8: "input"}
 
 
