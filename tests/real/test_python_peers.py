@@ -21,7 +21,7 @@ SMOLAGENTS = """
 import os
 import pytest
 import rlmd.smolagents
-from test_remote_executors import CommonDockerExecutorIntegration
+from executors import CommonDockerExecutorIntegration
 
 class TestOurs(CommonDockerExecutorIntegration):
     @pytest.fixture
@@ -31,7 +31,6 @@ class TestOurs(CommonDockerExecutorIntegration):
         yield executor
         executor.cleanup()
 """
-SELECTED = {"smolagents": ["test_ours.py"]}
 
 
 def setUpModule():
@@ -55,34 +54,34 @@ class Peers(servers.SystemTest):
     def test_rlms(self):
         self.peer("Rlms")
 
-    def suite(self, name, begin, *files):
-        """Tests that are the library's own, with ours in the place of what they test."""
+    def suite(self, name, ours, text, files):
+        """Tests that are the library's own (theirs -> its name here), with ours in the place of
+        what they test: a file of that text."""
         room = self.dir / "suite"
         room.mkdir()
-        for file in files:
-            text = (SUITES / name / file).read_text()
-            (room / file).write_text(text.replace("from .utils.markers import require_run_all",
-                                                  "require_run_all = pytest.mark.skip"))
-        (room / ("test_ours.py" if "import pytest" in begin else "conftest.py")).write_text(begin)
+        (room / ours).write_text(text)
+        for theirs, here in files.items():
+            (room / here).write_text((SUITES / name / theirs).read_text().replace(
+                "from .utils.markers import require_run_all", "require_run_all = pytest.mark.skip"))
         done = subprocess.run(
-            [PYTHON, "-m", "pytest", "-q", "-p", "no:cacheprovider", *SELECTED.get(name, [room])],
-            cwd=room, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            timeout=servers.patience.hung(),
+            [PYTHON, "-m", "pytest", "-q", "-p", "no:cacheprovider"], cwd=room, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=servers.patience.hung(),
             env={**self.environment(), "RLMD_BIN": str(RLMD), "PYTHONPATH": str(ROOT / "python/src"),
                  "RLMD_PYTHON": str(PYTHON)})
         self.assertEqual(done.returncode, 0, done.stdout[-5000:])
-        passed = re.search(r"(\d+) passed", done.stdout)
-        return int(passed[1])
+        return int(re.search(r"(\d+) passed", done.stdout)[1])
 
     def test_the_suite_of_rlms(self):
         """Of its environment "local"."""
-        passed = self.suite("rlms", RLMS, "test_local_repl.py", "test_local_repl_persistent.py",
-                            "test_rlm_query.py")
+        names = "test_local_repl.py", "test_local_repl_persistent.py", "test_rlm_query.py"
+        passed = self.suite("rlms", "conftest.py", RLMS, {name: name for name in names})
         self.assertGreater(passed, 70)
 
     def test_the_suite_of_smolagents(self):
         """Of its executors in containers."""
-        self.assertGreater(self.suite("smolagents", SMOLAGENTS, "test_remote_executors.py"), 9)
+        passed = self.suite("smolagents", "test_ours.py", SMOLAGENTS,
+                            {"test_remote_executors.py": "executors.py"})
+        self.assertGreater(passed, 9)
 
     def test_dask_and_ray(self):
         """The recipes of examples/python."""
