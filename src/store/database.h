@@ -14,7 +14,8 @@
 struct event_base;
 
 struct database_kind {
-	/* NULL: RLMD_ERROR_INTERNAL, the system has no thread to give. */
+	/* NULL: RLMD_ERROR_INTERNAL, the system has no thread to give; RLMD_ERROR_USAGE, there is
+	 * no libpq. */
 	void *(*open)(struct event_base *, const char *place, const struct store_options *,
 		      struct rlmd_error *);
 	void (*run)(void *database, struct query *); /* takes the query over */

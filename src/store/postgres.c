@@ -12,7 +12,6 @@
 #include <endian.h>
 #include <event2/event.h>
 #include <inttypes.h>
-#include <libpq-fe.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +24,7 @@
 #include "base/loop.h"
 #include "base/timer.h"
 #include "store/database.h"
+#include "store/libpq.h"
 
 /* --- what is said to a server, and what it answers ------------------------------------------ */
 
@@ -107,6 +107,8 @@ static const char check_owners[] =
 	" IF odd IS NOT NULL THEN RAISE EXCEPTION '% is nothing that rlmd makes: drop it', odd"
 	" USING ERRCODE = '" FOREIGN "'; END IF;";
 
+static const struct libpq *libpq; /* set once a store was opened */
+
 static void on_notice(void *owner, const char *message)
 {
 	(void)owner;
@@ -127,20 +129,21 @@ static PGconn *open_connection(const char *place)
 	const char *values[] = {"rlmd", "10", "5", "3", "30000", place, NULL};
 	PGconn *conn;
 
-	conn = PQconnectStartParams(keys, values, 1);
+	conn = libpq->PQconnectStartParams(keys, values, 1);
 	if (conn)
-		PQsetNoticeProcessor(conn, on_notice, NULL);
+		libpq->PQsetNoticeProcessor(conn, on_notice, NULL);
 	return conn;
 }
 
 /* The error of libpq about a connection, without a password that libpq took for something else. */
 static const char *complaint_of(const PGconn *conn, const char *place)
 {
-	PQconninfoOption *parts = address_has_password(place) ? PQconninfoParse(place, NULL) : NULL;
+	PQconninfoOption *parts = address_has_password(place) ? libpq->PQconninfoParse(place, NULL)
+							      : NULL;
 	bool is_read = parts || !address_has_password(place);
 
-	PQconninfoFree(parts);
-	return is_read ? PQerrorMessage(conn)
+	libpq->PQconninfoFree(parts);
+	return is_read ? libpq->PQerrorMessage(conn)
 		       : "invalid address; what is special in a password is written as %XX";
 }
 
@@ -150,7 +153,7 @@ static enum store_fault why_not(const PGconn *conn)
 {
 	static const char *const passing[] = {"starting up", "shutting down", "recovery",
 					      "too many"};
-	const char *message = PQerrorMessage(conn);
+	const char *message = libpq->PQerrorMessage(conn);
 
 	if (!strstr(message, "FATAL:"))
 		return strstr(message, "invalid") ? STORE_USAGE : STORE_AWAY;
@@ -220,7 +223,7 @@ static bool send_setup(PGconn *conn, int64_t key, int64_t patience_ms, bool exis
 	add_migrations(sql);
 	buffer_add_printf(sql, " END $do$; SET search_path = rlmd, pg_temp; LISTEN rlmd");
 	text = text_drain(sql, NULL);
-	return PQsendQuery(conn, text);
+	return libpq->PQsendQuery(conn, text);
 }
 
 static unsigned oid_of(char type)
@@ -242,10 +245,10 @@ static bool send_statements(PGconn *conn)
 		for (size_t j = 0; j < width; j++)
 			oids[j] = oid_of(types[j]);
 		snprintf(name, sizeof name, "s%zu", i);
-		if (!PQsendPrepare(conn, name, statements[i].sql, (int)width, oids))
+		if (!libpq->PQsendPrepare(conn, name, statements[i].sql, (int)width, oids))
 			return false;
 	}
-	return PQpipelineSync(conn);
+	return libpq->PQpipelineSync(conn);
 }
 
 /* How many answers come for a query, one for each statement and set, and which the next is. */
@@ -303,7 +306,7 @@ static bool send_turn(PGconn *conn, const struct query *query, const struct post
 		}
 	}
 	snprintf(name, sizeof name, "s%zu", turn->statement);
-	return PQsendQueryPrepared(conn, name, (int)width, values, lengths, formats, 1);
+	return libpq->PQsendQueryPrepared(conn, name, (int)width, values, lengths, formats, 1);
 }
 
 /* In pipeline mode: a query's statements. */
@@ -314,22 +317,22 @@ static bool send_query(PGconn *conn, const struct query *query)
 	for (bool more = first_turn(query, &turn); more; more = next_turn(query, &turn))
 		if (!send_turn(conn, query, &turn))
 			return false;
-	return PQpipelineSync(conn);
+	return libpq->PQpipelineSync(conn);
 }
 
 static void keep_rows(struct query *query, size_t set, const PGresult *answer)
 {
-	int columns = PQnfields(answer);
+	int columns = libpq->PQnfields(answer);
 
-	for (int row = 0; row < PQntuples(answer); row++) {
+	for (int row = 0; row < libpq->PQntuples(answer); row++) {
 		struct value *cells = query_add_row(query, set, (size_t)columns);
 
 		for (int i = 0; i < columns; i++) {
-			const char *bytes = PQgetvalue(answer, row, i);
-			size_t size = (size_t)PQgetlength(answer, row, i);
+			const char *bytes = libpq->PQgetvalue(answer, row, i);
+			size_t size = (size_t)libpq->PQgetlength(answer, row, i);
 			uint64_t integer;
 
-			cells[i].is_integer = PQftype(answer, i) == INT8;
+			cells[i].is_integer = libpq->PQftype(answer, i) == INT8;
 			if (cells[i].is_integer && size == sizeof integer) {
 				memcpy(&integer, bytes, sizeof integer);
 				cells[i].integer = (int64_t)be64toh(integer);
@@ -366,7 +369,7 @@ static const struct {
 /* The fault of an answer that is an error; STORE_FINE: the query can be sent again at once. */
 static enum store_fault fault_of(const PGresult *answer)
 {
-	const char *state = PQresultErrorField(answer, PG_DIAG_SQLSTATE);
+	const char *state = libpq->PQresultErrorField(answer, PG_DIAG_SQLSTATE);
 
 	for (size_t i = 0; state && i < sizeof faults / sizeof *faults; i++)
 		if (!strncmp(state, faults[i].state, strlen(faults[i].state)))
@@ -488,7 +491,7 @@ static void finish(struct postgres *pg)
 	if (pg->output)
 		event_free(pg->output);
 	pg->input = pg->output = NULL;
-	PQfinish(pg->conn);
+	libpq->PQfinish(pg->conn);
 	pg->conn = NULL;
 	timer_free(pg->timer);
 	pg->timer = NULL;
@@ -563,7 +566,7 @@ static void on_late(void *owner)
 /* Waits for the socket, which may be another one after each step of connecting. */
 static void watch(struct postgres *pg, bool input, bool output)
 {
-	int fd = PQsocket(pg->conn);
+	int fd = libpq->PQsocket(pg->conn);
 
 	if (pg->input)
 		event_free(pg->input);
@@ -580,7 +583,7 @@ static void watch(struct postgres *pg, bool input, bool output)
 /* False: the connection is lost. */
 static bool flush(struct postgres *pg)
 {
-	int left = PQflush(pg->conn);
+	int left = libpq->PQflush(pg->conn);
 
 	if (left > 0)
 		event_add(pg->output, NULL);
@@ -591,7 +594,7 @@ static bool flush(struct postgres *pg)
 
 static void connect_on(struct postgres *pg)
 {
-	switch (PQconnectPoll(pg->conn)) {
+	switch (libpq->PQconnectPoll(pg->conn)) {
 	case PGRES_POLLING_READING:
 		watch(pg, true, false);
 		break;
@@ -601,7 +604,7 @@ static void connect_on(struct postgres *pg)
 	case PGRES_POLLING_OK:
 		watch(pg, true, false);
 		pg->state = MIGRATE;
-		if (PQsetnonblocking(pg->conn, 1) ||
+		if (libpq->PQsetnonblocking(pg->conn, 1) ||
 		    !send_setup(pg->conn, pg->key, patience_of(pg),
 				pg->options.existing && !pg->was_open))
 			lose(pg);
@@ -620,7 +623,7 @@ static void start(struct postgres *pg)
 	pg->state = CONNECT;
 	pg->conn = open_connection(pg->place);
 	pg->timer = timer_new(pg->base, ANSWER_MS, on_late, pg);
-	if (!pg->conn || PQstatus(pg->conn) == CONNECTION_BAD)
+	if (!pg->conn || libpq->PQstatus(pg->conn) == CONNECTION_BAD)
 		lose(pg);
 	else
 		watch(pg, false, true);
@@ -631,15 +634,15 @@ static PGresult *answer(struct postgres *pg)
 {
 	PGresult *answer = NULL;
 
-	for (int ends = 0; !answer && ends < 2 && !PQisBusy(pg->conn); ends++)
-		answer = PQgetResult(pg->conn);
+	for (int ends = 0; !answer && ends < 2 && !libpq->PQisBusy(pg->conn); ends++)
+		answer = libpq->PQgetResult(pg->conn);
 	return answer;
 }
 
 static void note_failure(struct postgres *pg, struct query *query, const PGresult *answer)
 {
-	if (PQresultStatus(answer) == PGRES_FATAL_ERROR && !query->fault) {
-		fail(query, fault_of(answer), PQresultErrorMessage(answer));
+	if (libpq->PQresultStatus(answer) == PGRES_FATAL_ERROR && !query->fault) {
+		fail(query, fault_of(answer), libpq->PQresultErrorMessage(answer));
 		if (query != &pg->failure && is_held(pg, query->fault))
 			query->fault = STORE_FINE;
 		if (!query->fault) /* at once is later enough, but not on this connection */
@@ -650,11 +653,11 @@ static void note_failure(struct postgres *pg, struct query *query, const PGresul
 /* Answers to what sets the schema up: to all of them, then none. */
 static void migrate_on(struct postgres *pg)
 {
-	while (!PQisBusy(pg->conn)) {
-		PGresult *one = PQgetResult(pg->conn);
+	while (!libpq->PQisBusy(pg->conn)) {
+		PGresult *one = libpq->PQgetResult(pg->conn);
 
 		if (!one) {
-			if (pg->failure.fault || !PQenterPipelineMode(pg->conn) ||
+			if (pg->failure.fault || !libpq->PQenterPipelineMode(pg->conn) ||
 			    !send_statements(pg->conn)) {
 				lose(pg);
 				return;
@@ -664,7 +667,7 @@ static void migrate_on(struct postgres *pg)
 			return;
 		}
 		note_failure(pg, &pg->failure, one);
-		PQclear(one);
+		libpq->PQclear(one);
 	}
 }
 
@@ -695,9 +698,9 @@ static void prepare_on(struct postgres *pg)
 
 	while (pg->state == PREPARE && (one = answer(pg))) {
 		note_failure(pg, &pg->failure, one);
-		if (PQresultStatus(one) == PGRES_PIPELINE_SYNC)
+		if (libpq->PQresultStatus(one) == PGRES_PIPELINE_SYNC)
 			pg->state = READY;
-		PQclear(one);
+		libpq->PQclear(one);
 	}
 	if (pg->failure.fault) {
 		lose(pg);
@@ -741,7 +744,7 @@ static void take_answers(struct postgres *pg)
 
 	while (!away && TAILQ_FIRST(&pg->sent) && (one = answer(pg))) {
 		struct query *query = TAILQ_FIRST(&pg->sent);
-		ExecStatusType status = PQresultStatus(one);
+		ExecStatusType status = libpq->PQresultStatus(one);
 
 		if (status == PGRES_PIPELINE_SYNC) {
 			away = query->fault == STORE_AWAY;
@@ -759,9 +762,9 @@ static void take_answers(struct postgres *pg)
 			note_failure(pg, query, one);
 			next_turn(query, &pg->turn);
 		}
-		PQclear(one);
+		libpq->PQclear(one);
 	}
-	if (away || PQstatus(pg->conn) == CONNECTION_BAD)
+	if (away || libpq->PQstatus(pg->conn) == CONNECTION_BAD)
 		lose(pg);
 	else
 		send_waiting(pg);
@@ -772,10 +775,10 @@ static void hear(struct postgres *pg)
 {
 	PGnotify *notice;
 
-	while ((notice = PQnotifies(pg->conn))) {
-		if (notice->be_pid != PQbackendPID(pg->conn))
+	while ((notice = libpq->PQnotifies(pg->conn))) {
+		if (notice->be_pid != libpq->PQbackendPID(pg->conn))
 			tell(pg, STORE_CHANGED);
-		PQfreemem(notice);
+		libpq->PQfreemem(notice);
 	}
 }
 
@@ -788,7 +791,7 @@ static void on_input(evutil_socket_t fd, short what, void *arg)
 		connect_on(pg);
 		return;
 	}
-	if ((what & EV_READ) && !PQconsumeInput(pg->conn)) {
+	if ((what & EV_READ) && !libpq->PQconsumeInput(pg->conn)) {
 		lose(pg);
 		return;
 	}
@@ -839,9 +842,12 @@ static void on_post(evutil_socket_t fd, short what, void *arg)
 static void *postgres_open(struct event_base *base, const char *place,
 			   const struct store_options *options, struct rlmd_error *err)
 {
-	struct postgres *pg = xcalloc(1, sizeof *pg);
+	struct postgres *pg;
 
-	(void)err;
+	libpq = libpq_open(err);
+	if (!libpq)
+		return NULL;
+	pg = xcalloc(1, sizeof *pg);
 	pg->base = base;
 	pg->place = xstrdup(place);
 	pg->options = *options;

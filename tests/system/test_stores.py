@@ -145,6 +145,16 @@ class MissingTest(StoresTest):
         self.assertEqual([path.name for path in self.dir.iterdir() if "nofile" in path.name], [])
         self.assertEqual(self.ask("work", "--wait", store="nofile").status, 8)
 
+    def test_there_is_no_libpq(self):
+        """It is wanted by a store in PostgreSQL alone, which says what to install."""
+        (self.dir / "libpq.so.5").write_bytes(b"")
+        env = {"LD_LIBRARY_PATH": f"{self.dir}:{os.environ.get('LD_LIBRARY_PATH', '')}"}
+        outcome = self.rlmd("status", "--store", "postgresql://nobody@127.0.0.1:1/none", env=env)
+        self.assertEqual(outcome.status, 2, outcome.err)
+        self.assertIn("libpq.so.5: file too short; install libpq5", outcome.err)
+        outcome = self.rlmd("batch", "--submit", "--store", str(self.store), "jobs.jsonl", env=env)
+        self.assertEqual(outcome.status, 0, outcome.err)
+
 
 class SchemaTest(StoresTest):
     def test_what_no_store_has(self):
