@@ -12,6 +12,12 @@
 
 static const char *const bundle_variables[] = {"CURL_CA_BUNDLE", "SSL_CERT_FILE"};
 
+/* Where systems keep theirs, for a libcurl that was built on another one: Debian and Arch, Fedora,
+ * SUSE, Alpine. The list of Go's crypto/x509, root_linux.go, is the source. */
+static const char *const system_bundles[] = {"/etc/ssl/certs/ca-certificates.crt",
+					     "/etc/pki/tls/certs/ca-bundle.crt",
+					     "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"};
+
 static const char *environment(const char *name)
 {
 	const char *value = getenv(name);
@@ -27,6 +33,17 @@ static const char *find_bundle(const char **ret_variable)
 			*ret_variable = bundle_variables[i];
 			return environment(bundle_variables[i]);
 		}
+	return NULL;
+}
+
+/* The one that libcurl was built with, or else another system's that is here; NULL: none is. */
+static const char *find_system_bundle(const curl_version_info_data *built)
+{
+	if (built->cainfo && !access(built->cainfo, R_OK))
+		return built->cainfo;
+	for (size_t i = 0; i < sizeof system_bundles / sizeof *system_bundles; i++)
+		if (!access(system_bundles[i], R_OK))
+			return system_bundles[i];
 	return NULL;
 }
 
@@ -56,9 +73,11 @@ void trust_apply(CURL *curl)
 	bool is_openssl = built->ssl_version && !strncmp(built->ssl_version, "OpenSSL/", 8);
 	const char *variable, *bundle = find_bundle(&variable);
 
-	/* The system need have none where a variable names a directory. */
-	if (!bundle &&
-	    (!environment("SSL_CERT_DIR") || (built->cainfo && !access(built->cainfo, R_OK))))
+	if (!bundle)
+		bundle = find_system_bundle(built);
+	/* There need be none where a variable names a directory; else libcurl says what it misses.
+	 */
+	if (!bundle && !environment("SSL_CERT_DIR"))
 		bundle = built->cainfo;
 	curl_set(curl, CURLOPT_CAINFO, bundle);
 	curl_set(curl, CURLOPT_PROXY_CAINFO, bundle);

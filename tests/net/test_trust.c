@@ -29,6 +29,16 @@ static char directory[64], ours[128], other[128], hashed[128];
 static int port;
 static pid_t server;
 
+curl_version_info_data *__real_curl_version_info(CURLversion version);
+curl_version_info_data *__wrap_curl_version_info(CURLversion version);
+
+static curl_version_info_data *built; /* NULL: as it is */
+
+curl_version_info_data *__wrap_curl_version_info(CURLversion version)
+{
+	return built ? built : __real_curl_version_info(version);
+}
+
 static void extend(X509 *certificate, int kind, const char *value)
 {
 	X509_EXTENSION *extension = X509V3_EXT_conf_nid(NULL, NULL, kind, value);
@@ -274,6 +284,21 @@ static void test_read_once(void **state)
 	}
 }
 
+/* A libcurl that was built on another system, whose file is not here. */
+static void test_another_systems(void **state)
+{
+	static curl_version_info_data elsewhere;
+
+	(void)state;
+	elsewhere = *__real_curl_version_info(CURLVERSION_NOW);
+	elsewhere.cainfo = (char[]){"/nowhere.pem"};
+	elsewhere.capath = NULL;
+	built = &elsewhere;
+	assert_int_equal(access("/etc/ssl/certs/ca-certificates.crt", R_OK), 0);
+	assert_int_equal(ask_once(), CURLE_PEER_FAILED_VERIFICATION); /* read, and not in it */
+	built = NULL;
+}
+
 static void test_names(void **state)
 {
 	char name[64], small[8];
@@ -296,8 +321,8 @@ static void test_names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_files),     TEST(test_directory), TEST(test_unreadable),
-		TEST(test_read_once), TEST(test_names),
+		TEST(test_files),     TEST(test_directory),       TEST(test_unreadable),
+		TEST(test_read_once), TEST(test_another_systems), TEST(test_names),
 	};
 
 	return cmocka_run_group_tests_name("trust", tests, group_setup, group_teardown);
