@@ -24,7 +24,8 @@
 #define FILTER_POLICY "seccomp/worker.def"
 #endif
 
-#define FOREIGN_TABLE 0x40000000 /* numbers from here on are x32's */
+#define WITH_KILL_PROCESS 3          /* the API level of seccomp_api_get(3) */
+#define FOREIGN_TABLE     0x40000000 /* numbers from here on are x32's */
 
 struct compiled_rule {
 	const char *name;
@@ -163,6 +164,8 @@ bool filter_compile(struct filter *filter, struct rlmd_error *err)
 
 	if (!context)
 		return error_set(err, RLMD_ERROR_SANDBOX, "libseccomp does not start");
+	/* It is for another kernel than that of the build, which may know no such action. */
+	seccomp_api_set(WITH_KILL_PROCESS);
 	if (!filter_set_architecture(context))
 		return error_set(err, RLMD_ERROR_SANDBOX,
 				 "libseccomp does not know the architecture");
