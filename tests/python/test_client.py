@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
+import types
 import typing
 import unittest
 from unittest import mock
@@ -178,6 +179,15 @@ class Failures(PythonTest):
         os.environ["PATH"] = "/nowhere"
         with self.assertRaisesRegex(rlmd.ServerError, "no rlmd program was found.*Windows"):
             rlmd.RLM().completion("?")
+
+    def test_the_program_of_the_runtime(self):
+        """It comes before that of the PATH, and after what was named."""
+        runtime = types.ModuleType("rlmd_runtime")
+        runtime.PROGRAM = os.environ.pop("RLMD_BIN")
+        with mock.patch.dict(sys.modules, {"rlmd_runtime": runtime}):
+            self.assertEqual(rlmd._server.command(), [runtime.PROGRAM])
+            self.assertEqual(rlmd._server.command("/bin/other"), ["/bin/other"])
+            self.assertEqual(rlmd.RLM(answers("FINAL(yes)")).completion("?"), "yes")
 
     def test_a_program_that_says_nonsense(self):
         fake = self.write("fake", "#!/bin/sh\necho why >&2; echo so it goes\n")

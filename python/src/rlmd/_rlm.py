@@ -178,7 +178,8 @@ class RLM:
     (a list of dicts with "role" and "content") and all of the request, and returns the text, or a
     dict with "text" and "usage" ({"inputTokens", "outputTokens", "cost"}). model: its name. The
     options are those of `rlmd exec`, with _ for -: max_cost (US dollars), max_tokens, max_time,
-    max_depth, temperature, base_url, ... binary: the rlmd program; else $RLMD_BIN or the PATH's.
+    max_depth, temperature, base_url, ... binary: the rlmd program; else $RLMD_BIN, the one of
+    rlmd-runtime, or the PATH's.
     tenant: of a server at a socket, whose user may name one. progress: completion() shows the tree
     of runs while it goes on, in a notebook or in a terminal at standard error.
 

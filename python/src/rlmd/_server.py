@@ -10,6 +10,7 @@ import asyncio
 import atexit
 import base64
 import concurrent.futures
+import importlib
 import inspect
 import itertools
 import json
@@ -26,20 +27,25 @@ Params = Dict[str, Any]
 Future = concurrent.futures.Future
 PIECE = 3 << 20  # bytes of a blob in one message
 WORDS = 20  # lines of its standard error that an error shows
-HELP = ("no rlmd program was found: install rlmd's package (Linux), or name it by RLMD_BIN; on macOS "
-        "and Windows name a command that starts it elsewhere, as RLMD_BIN='ssh HOST rlmd'")
+HELP = ("no rlmd program was found: on Linux, pip install rlmd-runtime, or install rlmd's package, or "
+        "name it by RLMD_BIN; on macOS and Windows name a command that starts it elsewhere, as "
+        "RLMD_BIN='ssh HOST rlmd'")
 
 
 SOCKET = "unix:"  # begins the address of a server
 
 
 def command(binary: Optional[str] = None) -> List[str]:
-    """The argument, or $RLMD_BIN, which may have arguments of its own, or `rlmd` of the PATH."""
+    """The argument, or $RLMD_BIN, which may have arguments of its own, or the program of the package
+    rlmd-runtime, or `rlmd` of the PATH."""
     named = binary or os.environ.get("RLMD_BIN")
     if named:
         whole = named.startswith(SOCKET) or os.path.exists(named)
         return [named] if whole else named.split()
-    found = shutil.which("rlmd")
+    try:
+        found: Optional[str] = importlib.import_module("rlmd_runtime").PROGRAM
+    except ImportError:
+        found = shutil.which("rlmd")
     if not found:
         raise ServerError(HELP)
     return [found]
