@@ -372,7 +372,8 @@ static void give_up(struct attempt *attempt)
 static void start(struct attempt *attempt)
 {
 	attempt->journal = job_journal_new(attempt->dispatcher->options.store, &attempt->claim,
-					   attempt->pays, on_journal, attempt);
+					   attempt->pays);
+	job_journal_read(attempt->journal, on_journal, attempt);
 }
 
 static void on_alone(void *owner, const struct store_result *result)

@@ -11,7 +11,10 @@
 #include "batch/lease.h"
 #include "store/store.h"
 
-enum { READ_AT_ONCE = 256 };
+enum {
+	READ_AT_ONCE = 256,
+	FIRST = 1, /* the token of a job that was not claimed before */
+};
 
 struct had {
 	char *key; /* owned */
@@ -140,7 +143,7 @@ static void keep(void *owner, const char *key, int64_t number, struct rlmd_text 
 /* --- its life ------------------------------------------------------------------------ */
 
 struct job_journal *job_journal_new(struct store *store, const struct store_claim *claim,
-				    struct lease *pays, job_journal_fn *done, void *owner)
+				    struct lease *pays)
 {
 	struct job_journal *journal = xcalloc(1, sizeof *journal);
 
@@ -148,11 +151,19 @@ struct job_journal *job_journal_new(struct store *store, const struct store_clai
 	journal->store = store;
 	journal->pays = pays;
 	journal->claim = *claim;
+	LIST_INIT(&journal->keepings);
+	return journal;
+}
+
+void job_journal_read(struct job_journal *journal, job_journal_fn *done, void *owner)
+{
 	journal->done = done;
 	journal->owner = owner;
-	LIST_INIT(&journal->keepings);
-	journal->query = store_journal_read(store, claim->job, 0, READ_AT_ONCE, on_read, journal);
-	return journal;
+	if (journal->claim.token == FIRST)
+		done(owner, NULL);
+	else
+		journal->query = store_journal_read(journal->store, journal->claim.job, 0,
+						    READ_AT_ONCE, on_read, journal);
 }
 
 static void forget_keepings(struct job_journal *journal)
