@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/loop.h"
 #include "base/text.h"
+#include "base/timer.h"
 #include "batch/batch_queue.h"
 #include "batch/batch_store.h"
 #include "batch/contexts.h"
@@ -22,6 +23,8 @@
 #include "batch/tenancies.h"
 #include "store/store.h"
 
+enum { COLLECT_MS = 1000 };
+
 struct runner {
 	struct runner_options options;
 	struct event_base *base;
@@ -29,6 +32,7 @@ struct runner {
 	struct batch_queue *queue; /* NULL: there is one batch, that of the jobs file */
 	struct job_loader *loader;
 	struct results_file *results; /* NULL: there is no results file */
+	struct timer *collect;        /* NULL, or: the next look for results of others' */
 	struct contexts *contexts;
 	struct scoreboard *board;
 	struct tenancies *tenancies;
@@ -53,6 +57,7 @@ static void on_posted(evutil_socket_t fd, short what, void *owner)
 
 	(void)fd;
 	(void)what;
+	timer_free(take_pointer(&runner->collect));
 	if (runner->results)
 		results_file_sum(runner->results, &summary);
 	runner->options.end(runner->options.owner, &summary,
@@ -117,6 +122,18 @@ static void on_warning(void *owner, const char *text)
 	struct runner *runner = owner;
 
 	runner->options.warn(runner->options.owner, text);
+}
+
+/* A server tells of the last end of a batch alone: to tell all of each would cost a batch with many
+ * nodes more than its jobs. */
+static void on_collect(void *owner)
+{
+	struct runner *runner = owner;
+
+	timer_free(runner->collect);
+	runner->collect = timer_new(runner->base, COLLECT_MS, on_collect, runner);
+	if (runner->dispatcher)
+		results_file_look(runner->results);
 }
 
 /* No job of a tenant ("": nobody's) is begun any more. */
@@ -325,6 +342,8 @@ static void open_results(struct runner *runner)
 	runner->results = results_file_new(runner->base, &options, &err);
 	if (!runner->results)
 		finish(runner, &err);
+	else if (options.shared)
+		runner->collect = timer_new(runner->base, COLLECT_MS, on_collect, runner);
 }
 
 /* --- jobs -------------------------------------------------------------------------------- */
@@ -466,6 +485,7 @@ void runner_free(struct runner *runner)
 	dispatcher_free(runner->dispatcher);
 	batch_queue_free(runner->queue);
 	job_loader_free(runner->loader);
+	timer_free(runner->collect);
 	results_file_free(runner->results);
 	node_free(runner->node);
 	contexts_free(runner->contexts);

@@ -43,10 +43,13 @@ static const struct statement statements[] = {
 #define SCRIPT(script, access, types)
 #define STATEMENT(script, turns, rows, sql) {SCRIPT_##script, turns, rows, sql},
 #define NOTIFY(script) {SCRIPT_##script, ONCE, SILENT, "SELECT pg_notify('rlmd', '')"},
+#define NOTIFY_OF_LAST(script) {SCRIPT_##script, ONCE, SILENT, "SELECT pg_notify('rlmd', '')" \
+	" FROM batch WHERE id = (SELECT batch FROM job WHERE id = $1) AND finished >= jobs"},
 #include "store/scripts.def"
 #undef SCRIPT
 #undef STATEMENT
 #undef NOTIFY
+#undef NOTIFY_OF_LAST
 };
 
 static const struct {

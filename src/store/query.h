@@ -24,10 +24,12 @@ enum script {
 #define SCRIPT(script, access, types) SCRIPT_##script,
 #define STATEMENT(script, turns, rows, sql)
 #define NOTIFY(script)
+#define NOTIFY_OF_LAST(script)
 #include "store/scripts.def"
 #undef SCRIPT
 #undef STATEMENT
 #undef NOTIFY
+#undef NOTIFY_OF_LAST
 	SCRIPTS,
 };
 

@@ -4,14 +4,18 @@ import json
 import os
 import signal
 import subprocess
+import threading
+import time
 import unittest
 
+import patience
 import postgres
 from harness import BUILD
 from model import Reply
 from providers import ProviderTest, code, final
 
 
+COMMITS = "SELECT sum(xact_commit) FROM pg_stat_database"
 CLOCK = os.path.join(BUILD, "tests", "system", "libjumping_clock.so")
 
 
@@ -100,6 +104,34 @@ class NodesTest(ProviderTest):
         self.assertEqual({id: each["output"] for id, each in self.results().items()},
                          {"a": "3", "b": "5"})
         self.assertEqual(len(self.server.requests), asked)
+
+    def test_results_of_others_come_meanwhile(self):
+        """Into the file of a machine whose own job goes on; nobody tells it of each."""
+        late = threading.Event()
+        self.addCleanup(late.set)
+        self.server.script("task 0", Reply(text="FINAL(late)", until=late.is_set))
+        self.server.script(None, Reply(text="FINAL(well)"))
+        self.submit()
+        owner = self.start("batch", "-p", "openai", "-m", "m", "--store", self.store.url, "--batch",
+                           self.name, "-j1", "-o", "results.jsonl", "in/jobs.jsonl", env=self.env())
+        self.addCleanup(self.end, owner)
+        self.asked(1)
+        begun = self.begin("-j2")
+        file = self.dir / "results.jsonl"
+        patience.wait_until(lambda: file.read_bytes().count(b"\n") == self.JOBS - 1, "others' results")
+        late.set()
+        self.assertEqual((owner.wait(), begun.wait()), (0, 0))
+        self.assertEqual(len(self.results()), self.JOBS)
+
+    def test_transactions(self):
+        """A claim, an exchange and an end for a job of one turn; further ones are by the second."""
+        jobs = 60
+        self.server.script(None, Reply(text="FINAL(well)"))
+        self.submit(*({"custom_id": str(i), "task": "t"} for i in range(jobs)))
+        before, begun = int(self.ask(COMMITS)), time.monotonic()
+        self.assertEqual(self.work("-j8").status, 0)
+        took = time.monotonic() - begun
+        self.assertLess(int(self.ask(COMMITS)) - before, 3 * jobs + 40 + 10 * took)
 
     def test_a_poison_job(self):
         """Machines that one job takes down, time and again, lose no other."""
