@@ -2,6 +2,7 @@
 
 #include <curl/curl.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 #include "bench/measure.h"
 
@@ -30,6 +31,8 @@ double bare_curl_cost(const char *url, const char *body, int calls)
 	curl_easy_setopt(easy, CURLOPT_URL, url);
 	curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
 	curl_easy_setopt(easy, CURLOPT_POSTFIELDS, body);
+	if (getenv("SSL_CERT_FILE")) /* libcurl itself does not look */
+		curl_easy_setopt(easy, CURLOPT_CAINFO, getenv("SSL_CERT_FILE"));
 	curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
 	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_write);
 	curl_easy_setopt(easy, CURLOPT_WRITEDATA, &size);

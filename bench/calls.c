@@ -21,7 +21,7 @@
 #include "llm/provider.h"
 #include "llm/registry.h"
 
-enum { PATIENCE_MS = 60000, ALLOWED_OPEN = 11000, ALONE = 30 };
+enum { PATIENCE_MS = 60000, ALLOWED_OPEN = 11000, ALONE = 300 };
 
 struct client {
 	struct event_base *base;
@@ -134,31 +134,60 @@ static void measure(struct client *client, struct row *row, int times)
 	samples_done(&row->floor);
 }
 
-/* Microseconds that a stream adds to the same text as a whole, by libcurl alone. */
-static double bare_added(const char *url)
+/* A call that costs more than another; and the same two by libcurl alone. */
+struct added {
+	const char *number; /* of the table */
+	struct samples samples, floor;
+	struct llm *more, *less;
+	const char *more_url, *less_url, *more_body, *less_body;
+};
+
+/* One call at a time: as many events come at once, and as few, as the server sends. */
+static void compare_added(struct client *client, struct added *row, int times)
+{
+	for (int i = 0; i < times; i++) {
+		samples_add(&row->samples, cost(client, row->more, "events=300", ALONE, 1) -
+						   cost(client, row->less, "events=300", ALONE, 1));
+		samples_add(&row->floor,
+			    bare_curl_cost(row->more_url, row->more_body, ALONE) -
+				    bare_curl_cost(row->less_url, row->less_body, ALONE));
+	}
+	measure_at_most(row->number, &row->samples, &row->floor, 1.2);
+	samples_done(&row->samples);
+	samples_done(&row->floor);
+}
+
+static void compare_all_added(struct client *client, const struct server *plain,
+			      const struct server *tls, int times)
 {
 	static const char stream[] =
 		"{\"messages\":[{\"content\":\"events=300\"}],\"stream\":true}";
 	static const char whole[] = "{\"messages\":[{\"content\":\"events=300\"}]}";
+	auto_free char *url = xasprintf("%s/v1/chat/completions", plain->url);
+	auto_free char *tls_url = xasprintf("https%s/v1/chat/completions", tls->url + 4);
+	struct added rows[] = {
+		{"11s",
+		 {.what = "what 300 events add to a call, CPU"},
+		 {.what = "what they add to libcurl alone"},
+		 client->plain,
+		 client->whole,
+		 url,
+		 url,
+		 stream,
+		 whole},
+		{"11",
+		 {.what = "what TLS adds to a call, CPU"},
+		 {.what = "what it adds to libcurl alone"},
+		 client->tls,
+		 client->whole,
+		 tls_url,
+		 url,
+		 whole,
+		 whole},
+	};
 
-	return bare_curl_cost(url, stream, ALONE) - bare_curl_cost(url, whole, ALONE);
-}
-
-/* One call at a time: as many events come at once, and as few, as the server sends. */
-static void compare_added(struct client *client, const char *base_url, int times)
-{
-	struct samples ours = {.what = "what 300 events add to a call, CPU"};
-	struct samples floor = {.what = "what they add to libcurl alone"};
-	auto_free char *url = xasprintf("%s/v1/chat/completions", base_url);
-
-	for (int i = 0; i < times; i++) {
-		samples_add(&ours, cost(client, client->plain, "events=300", ALONE, 1) -
-					   cost(client, client->whole, "events=300", ALONE, 1));
-		samples_add(&floor, bare_added(url));
-	}
-	measure_at_most("11s", &ours, &floor, 1.2);
-	samples_done(&ours);
-	samples_done(&floor);
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		compare_added(client, &rows[i], times);
 }
 
 static void compare(struct client *client, int times)
@@ -262,7 +291,7 @@ int main(int argc, char **argv)
 	client.tls = llm_at(&client, "tls", &tls, true);
 	if (argc == 4) {
 		compare(&client, measure_count(argv[3]));
-		compare_added(&client, plain.url, measure_count(argv[3]));
+		compare_all_added(&client, &plain, &tls, measure_count(argv[3]));
 	} else {
 		repeat(&client, argv + 3);
 	}
