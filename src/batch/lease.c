@@ -245,7 +245,7 @@ static void hold(struct lease *lease, struct rlmd_amount open)
 	lease->wanted = (struct rlmd_amount){0};
 	lease->open = amount_least(lease->open, open);
 	set_cover(lease);
-	lease->query = store_money_hold(lease->options.store, lease->id, size.cost, size.tokens,
+	lease->query = store_lease_hold(lease->options.store, lease->id, size.cost, size.tokens,
 					open.cost, open.tokens, lease->options.lease_ms, on_held,
 					lease);
 }
@@ -264,7 +264,7 @@ static void take(struct lease *lease)
 {
 	if (!lease->former)
 		lease->before = spent_of(lease);
-	lease->query = store_money_take(lease->options.store, lease->account_id,
+	lease->query = store_lease_take(lease->options.store, lease->account_id,
 					text_of(lease->options.node), 0, 0, lease->options.lease_ms,
 					on_taken, lease);
 }
@@ -350,7 +350,7 @@ static bool settle_former(struct lease *lease)
 	rest = amount_beyond(open_for(lease, spent_of(lease)), lease->open);
 	lease->former_spent = amount_add(lease->former_spent, rest);
 	lease->before = amount_add(lease->before, rest);
-	lease->query = store_money_settle(lease->options.store, lease->former,
+	lease->query = store_lease_settle(lease->options.store, lease->former,
 					  lease->former_spent.cost, lease->former_spent.tokens,
 					  on_settled, lease);
 	return true;

@@ -316,11 +316,11 @@ struct query *store_account(struct store *store, int64_t batch, struct rlmd_text
 	return run(store, query);
 }
 
-struct query *store_money_take(struct store *store, int64_t account, struct rlmd_text node,
+struct query *store_lease_take(struct store *store, int64_t account, struct rlmd_text node,
 			       int64_t cost, int64_t tokens, int64_t lease_ms, store_fn *fn,
 			       void *owner)
 {
-	struct query *query = query_new(SCRIPT_MONEY_TAKE, 1, fn, owner);
+	struct query *query = query_new(SCRIPT_LEASE_TAKE, 1, fn, owner);
 
 	query_put(query, account);
 	query_put_text(query, node);
@@ -329,11 +329,11 @@ struct query *store_money_take(struct store *store, int64_t account, struct rlmd
 	return run(store, query);
 }
 
-struct query *store_money_hold(struct store *store, int64_t lease, int64_t cost, int64_t tokens,
+struct query *store_lease_hold(struct store *store, int64_t lease, int64_t cost, int64_t tokens,
 			       int64_t open_cost, int64_t open_tokens, int64_t lease_ms,
 			       store_fn *fn, void *owner)
 {
-	struct query *query = query_new(SCRIPT_MONEY_HOLD, 1, fn, owner);
+	struct query *query = query_new(SCRIPT_LEASE_HOLD, 1, fn, owner);
 
 	query_put(query, lease);
 	query_put_amount(query, cost, tokens);
@@ -342,10 +342,10 @@ struct query *store_money_hold(struct store *store, int64_t lease, int64_t cost,
 	return run(store, query);
 }
 
-struct query *store_money_settle(struct store *store, int64_t lease, int64_t cost, int64_t tokens,
+struct query *store_lease_settle(struct store *store, int64_t lease, int64_t cost, int64_t tokens,
 				 store_fn *fn, void *owner)
 {
-	struct query *query = query_new(SCRIPT_MONEY_SETTLE, 1, fn, owner);
+	struct query *query = query_new(SCRIPT_LEASE_SETTLE, 1, fn, owner);
 
 	query_put(query, lease);
 	query_put_amount(query, cost, tokens);

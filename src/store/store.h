@@ -170,7 +170,7 @@ struct query *store_account(struct store *, int64_t batch, struct rlmd_text tena
  * ended first: what journals show of them was spent, and what was open; the rest is free. Fills
  * lease.
  */
-struct query *store_money_take(struct store *, int64_t account, struct rlmd_text node, int64_t cost,
+struct query *store_lease_take(struct store *, int64_t account, struct rlmd_text node, int64_t cost,
 			       int64_t tokens, int64_t lease_ms, store_fn *, void *owner);
 
 /*
@@ -180,14 +180,14 @@ struct query *store_money_take(struct store *, int64_t account, struct rlmd_text
  * journal shows it, by calls in flight: should the lease run out that counts as spent, for nobody
  * hears any more what they cost. Fills lease. Leases of others that are over are ended first.
  */
-struct query *store_money_hold(struct store *, int64_t lease, int64_t cost, int64_t tokens,
+struct query *store_lease_hold(struct store *, int64_t lease, int64_t cost, int64_t tokens,
 			       int64_t open_cost, int64_t open_tokens, int64_t lease_ms, store_fn *,
 			       void *owner);
 
 /* Ends a lease: so much was spent in all, journals included; the rest is free. Of one that was
  * ended as over, what was spent beyond what was counted then is counted now: it was paid; or what
  * was less is free again. One that is settled already stays as it is. */
-struct query *store_money_settle(struct store *, int64_t lease, int64_t cost, int64_t tokens,
+struct query *store_lease_settle(struct store *, int64_t lease, int64_t cost, int64_t tokens,
 				 store_fn *, void *owner);
 
 /* A breaker of a tenant's key; opened again, it keeps its time. */

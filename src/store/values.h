@@ -117,7 +117,7 @@ struct store_account {
 struct store_lease {
 	int64_t id; /* 0: nothing was left to grant, or it is over and was ended */
 	int64_t cost, tokens;
-	/* Of store_money_hold() only: */
+	/* Of store_lease_hold() only: */
 	int64_t open_cost, open_tokens; /* of these, what may be spent though no journal shows it */
 	int64_t free_cost, free_tokens; /* what the account has besides, that nobody holds */
 	int64_t others_ms; /* until the first of the other leases that hold something, beside what

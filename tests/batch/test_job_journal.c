@@ -93,8 +93,8 @@ static int set_up(void **state)
 						       .name = "this batch",
 						       .node = "here",
 						       .lease_ms = LONG_MS,
-						       .limit = RLMD_UNLIMITED,
-						       .bound = RLMD_UNLIMITED});
+						       .limit = {RLMD_UNLIMITED, RLMD_UNLIMITED},
+						       .bound = {RLMD_UNLIMITED, RLMD_UNLIMITED}});
 	return 0;
 }
 

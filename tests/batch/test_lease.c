@@ -424,11 +424,11 @@ static void check_account(struct store *store, struct far *far, const char *tena
 	account = told.account.id;
 	assert_true(told.account.limit_cost == limit.cost);
 	assert_true(told.account.limit_tokens == limit.tokens);
-	ASK_FAR(far, store_money_take, store, account, text_of("last"), 0, 0, LONG_MS);
+	ASK_FAR(far, store_lease_take, store, account, text_of("last"), 0, 0, LONG_MS);
 	lease = told.lease.id;
 	do {
 		far_clock_ms += JOB_LEASE_MS;
-		ASK_FAR(far, store_money_hold, store, lease, 0, 0, 0, 0, LONG_MS);
+		ASK_FAR(far, store_lease_hold, store, lease, 0, 0, 0, 0, LONG_MS);
 	} while (told.lease.others_ms != INT64_MAX);
 	left = (struct rlmd_amount){told.lease.free_cost, told.lease.free_tokens};
 	ASK_FAR(far, store_account, store, batch, text_of(tenant), -1, -1);

@@ -102,7 +102,7 @@ static bool work(struct store *store, int64_t account, int out)
 		return false;
 	claim = (struct store_claim){told.jobs[0].id, told.jobs[0].token};
 	number = told.jobs[0].number;
-	DO(money_take, account, text_of("node"), PRICE, 1, 60 * 1000);
+	DO(lease_take, account, text_of("node"), PRICE, 1, 60 * 1000);
 	need(!told.fault);
 	lease = told.lease;
 	if (lease.cost == PRICE)
@@ -112,7 +112,7 @@ static bool work(struct store *store, int64_t account, int out)
 	if (!told.fault)
 		say(out, "kept", number, claim.job);
 	if (lease.id)
-		DO(money_settle, lease.id, exchange.cost, 0);
+		DO(lease_settle, lease.id, exchange.cost, 0);
 	DO(finish, &claim, &outcome);
 	need(!told.fault || told.fault == STORE_REFUSED);
 	if (!told.fault)

@@ -75,14 +75,14 @@ void test_the_server_is_killed(void **state)
 	DO(account, 1, text_of("t"), 1000, 1000);
 	account = told.account;
 	for (int i = 0; i < 20; i++)
-		store_money_take(store, account.id, text_of("n"), 10, 1, LONG_MS, on_told,
+		store_lease_take(store, account.id, text_of("n"), 10, 1, LONG_MS, on_told,
 				 &tolds[i]);
 	event_base_loop(loop, EVLOOP_ONCE);
 	server_kill();
 	while (!heard[STORE_WENT_AWAY])
 		event_base_loop(loop, EVLOOP_ONCE);
 	for (int i = 20; i < 40; i++)
-		store_money_take(store, account.id, text_of("n"), 10, 1, LONG_MS, on_told,
+		store_lease_take(store, account.id, text_of("n"), 10, 1, LONG_MS, on_told,
 				 &tolds[i]);
 	assert_int_equal(tolds[39].times, 0);
 	server_start();
@@ -97,7 +97,7 @@ void test_the_server_is_killed(void **state)
 	assert_int_equal(heard[STORE_WENT_AWAY], 1);
 	assert_int_equal(heard[STORE_CAME_BACK], 1);
 	lease = tolds[0].lease.id;
-	DO(money_settle, lease, 10, 1);
+	DO(lease_settle, lease, 10, 1);
 	FINE();
 	DO(account, 1, text_of("t"), 1000, 1000);
 	assert_int_equal(told.account.spent_cost, 10);
@@ -153,17 +153,17 @@ void test_a_late_back_end(void **state)
 	FINE();
 	DO(account, 1, text_of("late"), 1000, 1000);
 	account = told.account.id;
-	DO(money_take, account, text_of("n"), 500, 500, LONG_MS);
+	DO(lease_take, account, text_of("n"), 500, 500, LONG_MS);
 	lease = told.lease.id;
 	assert_int_not_equal(cut, PQsocket(conn));
 	pid = ask_number(conn, "SELECT pid" OF_STORE " ORDER BY backend_start DESC LIMIT 1");
 	snprintf(lives, sizeof lives, "SELECT count(*)" OF_STORE " AND pid = %d", pid);
 	assert_return_code(kill(pid, SIGSTOP), errno);
-	store_money_hold(store, lease, 500, 500, 5, 5, LONG_MS, on_told, &late);
+	store_lease_hold(store, lease, 500, 500, 5, 5, LONG_MS, on_told, &late);
 	for (int i = 0; i < 3; i++)
 		event_base_loop(loop, EVLOOP_NONBLOCK);
 	shutdown(cut, SHUT_RDWR);
-	store_money_hold(store, lease, 500, 500, 90, 90, LONG_MS, on_told, &newer);
+	store_lease_hold(store, lease, 500, 500, 90, 90, LONG_MS, on_told, &newer);
 	while (!newer.times &&
 	       !ask_number(conn, "SELECT count(*)" OF_STORE " AND wait_event = 'advisory'"))
 		event_base_loop(loop, EVLOOP_NONBLOCK);
@@ -173,7 +173,7 @@ void test_a_late_back_end(void **state)
 	while (ask_number(conn, lives))
 		event_base_loop(loop, EVLOOP_NONBLOCK);
 	assert_int_equal(
-		ask_number(conn, "SELECT open_cost FROM rlmd.money ORDER BY id DESC LIMIT 1"), 90);
+		ask_number(conn, "SELECT open_cost FROM rlmd.lease ORDER BY id DESC LIMIT 1"), 90);
 	assert_int_equal(late.times, 1);
 	PQfinish(conn);
 	store_free(store);

@@ -74,7 +74,7 @@ static void test_out_of_range(void **state)
 	query = query_new(SCRIPT_RENEW, 1, NULL, NULL);
 	query_put_ms(query, -1);
 	assert_usage(query, "no store holds anything for so long");
-	query = query_new(SCRIPT_MONEY_SETTLE, 1, NULL, NULL);
+	query = query_new(SCRIPT_LEASE_SETTLE, 1, NULL, NULL);
 	query_put(query, 1);
 	query_put_amount(query, 1, INT64_MAX);
 	assert_usage(query, "no store counts so much at once");

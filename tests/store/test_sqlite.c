@@ -328,9 +328,9 @@ static void test_one_of_many_fails(void **state)
 	DO(account, 1, text_of("t"), INT64_MAX, INT64_MAX);
 	account = told.account;
 	run_sql("CREATE TRIGGER no BEFORE INSERT ON breaker BEGIN SELECT RAISE(FAIL, 'no'); END");
-	store_money_take(store, account.id, text_of("node"), 5, 5, LONG_MS, on_told, &tolds[0]);
+	store_lease_take(store, account.id, text_of("node"), 5, 5, LONG_MS, on_told, &tolds[0]);
 	store_breaker_open(store, 1, text_of("t"), text_of("p"), text_of("w"), on_told, &tolds[1]);
-	store_money_take(store, account.id, text_of("node"), 7, 7, LONG_MS, on_told, &tolds[2]);
+	store_lease_take(store, account.id, text_of("node"), 7, 7, LONG_MS, on_told, &tolds[2]);
 	for (int i = 0; i < 3; i++)
 		await(loop, &tolds[i]);
 	assert_int_equal(tolds[0].fault, STORE_FINE);

@@ -660,17 +660,17 @@ static void test_accounts(void **state)
 	assert_int_not_equal(again.id, account.id);
 	assert_int_not_equal(account_of(1, "u", 100, 100).id, account.id);
 
-	DO(money_take, account.id, text("node"), 60, 1000, LONG_MS);
+	DO(lease_take, account.id, text("node"), 60, 1000, LONG_MS);
 	FINE();
 	assert_true(told.lease.id > 0);
 	assert_int_equal(told.lease.cost, 60);
 	assert_int_equal(told.lease.tokens, 1000);
-	OTHER(money_take, account.id, text("other"), 60, 1000, LONG_MS);
+	OTHER(lease_take, account.id, text("other"), 60, 1000, LONG_MS);
 	assert_int_equal(told.lease.cost, 40);
-	OTHER(money_take, account.id, text("other"), 1, 1, LONG_MS);
+	OTHER(lease_take, account.id, text("other"), 1, 1, LONG_MS);
 	FINE();
 	assert_int_equal(told.lease.id, 0);
-	OTHER(money_take, account.id, text("other"), 0, 1, LONG_MS);
+	OTHER(lease_take, account.id, text("other"), 0, 1, LONG_MS);
 	assert_true(told.lease.id > 0);
 
 	/* The limit is whatever was said last. */
@@ -681,7 +681,7 @@ static void test_accounts(void **state)
 	assert_int_equal(again.id, account.id);
 	assert_int_equal(again.held_cost, 100);
 	assert_int_equal(again.held_tokens, 2001);
-	DO(money_take, account.id, text("node"), 60, 0, LONG_MS);
+	DO(lease_take, account.id, text("node"), 60, 0, LONG_MS);
 	assert_int_equal(told.lease.cost, 50);
 }
 
@@ -698,23 +698,23 @@ static void test_money_of_a_dead_node(void **state)
 	batch = loaded("batch", 1);
 	claim = claim_one(batch, LONG_MS);
 	account = account_of(batch, "t", 100, 100);
-	DO(money_take, account.id, text("dead"), 80, 80, 0);
+	DO(lease_take, account.id, text("dead"), 80, 80, 0);
 	leases[1] = told.lease.id;
 	DO(journal_add, &claim, &exchange, leases, 2);
 	FINE();
 	DO(journal_add, &claim, &exchange, leases, 2); /* counts once */
 	FINE();
-	DO(money_hold, leases[1], 80, 80, 0, 0, LONG_MS);
+	DO(lease_hold, leases[1], 80, 80, 0, 0, LONG_MS);
 	FINE();
 	assert_int_equal(told.lease.id, leases[1]);
 	DO(release, text("dead"));
-	OTHER(money_take, account.id, text("node"), 100, 50, LONG_MS);
+	OTHER(lease_take, account.id, text("node"), 100, 50, LONG_MS);
 	assert_int_equal(told.lease.cost, 70);
 	assert_int_equal(told.lease.tokens, 50);
 	leases[2] = told.lease.id;
-	OTHER(money_hold, leases[1], 80, 80, 0, 0, LONG_MS);
+	OTHER(lease_hold, leases[1], 80, 80, 0, 0, LONG_MS);
 	assert_int_equal(told.lease.id, 0);
-	OTHER(money_hold, leases[2], 70, 50, 0, 0, LONG_MS);
+	OTHER(lease_hold, leases[2], 70, 50, 0, 0, LONG_MS);
 	assert_int_equal(told.lease.id, leases[2]);
 	account = account_of(batch, "t", 100, 100);
 	assert_int_equal(account.spent_cost, 30);
@@ -724,14 +724,14 @@ static void test_money_of_a_dead_node(void **state)
 	exchange.number = 1;
 	DO(journal_add, &claim, &exchange, leases, 2);
 	assert_int_equal(account_of(batch, "t", 100, 100).spent_cost, 60);
-	DO(money_settle, leases[1], 65, 7);
+	DO(lease_settle, leases[1], 65, 7);
 	FINE();
-	DO(money_settle, leases[1], 65, 7);
+	DO(lease_settle, leases[1], 65, 7);
 	FINE();
 	account = account_of(batch, "t", 100, 100);
 	assert_int_equal(account.spent_cost, 65);
 	assert_int_equal(account.spent_tokens, 7);
-	OTHER(money_settle, leases[2], 10, 0);
+	OTHER(lease_settle, leases[2], 10, 0);
 	account = account_of(batch, "t", 100, 100);
 	assert_int_equal(account.spent_cost, 75);
 	assert_int_equal(account.held_cost, 0);
@@ -739,7 +739,7 @@ static void test_money_of_a_dead_node(void **state)
 
 static struct store_lease hold(int64_t lease, int64_t size, int64_t open, int64_t lease_ms)
 {
-	DO(money_hold, lease, size, size, open, open, lease_ms);
+	DO(lease_hold, lease, size, size, open, open, lease_ms);
 	FINE();
 	return told.lease;
 }
@@ -756,7 +756,7 @@ static void test_money_in_flight(void **state)
 
 	(void)state;
 	account = account_of(batch, "t", 100, 100).id;
-	DO(money_take, account, text("dead"), 0, 0, LONG_MS);
+	DO(lease_take, account, text("dead"), 0, 0, LONG_MS);
 	dead = told.lease.id;
 	assert_true(dead > 0);
 	lease = hold(dead, 80, 90, LONG_MS);
@@ -774,7 +774,7 @@ static void test_money_in_flight(void **state)
 	assert_int_equal(lease.open_cost, 25);
 	DO(release, text("dead"));
 
-	OTHER(money_take, account, text("alive"), 100, 10, LONG_MS);
+	OTHER(lease_take, account, text("alive"), 100, 10, LONG_MS);
 	alive = told.lease.id;
 	assert_int_equal(told.lease.cost, 45);
 	assert_int_equal(account_of(batch, "t", 100, 100).spent_tokens, 28);
@@ -787,7 +787,7 @@ static void test_money_in_flight(void **state)
 		assert_int_equal(account_of(batch, "t", 100, 100).spent_cost,
 				 exchange.number == 1 ? 55 : 70);
 	}
-	DO(money_settle, dead, 65, 10);
+	DO(lease_settle, dead, 65, 10);
 	assert_int_equal(account_of(batch, "t", 100, 100).spent_cost, 65);
 	assert_int_equal(account_of(batch, "t", 100, 100).spent_tokens, 10);
 
@@ -795,7 +795,7 @@ static void test_money_in_flight(void **state)
 	lease = hold(alive, 10, 5, LONG_MS);
 	assert_int_equal(lease.cost, 10);
 	assert_int_equal(lease.free_cost, 25);
-	DO(money_take, account, text("third"), 1, 0, LONG_MS);
+	DO(lease_take, account, text("third"), 1, 0, LONG_MS);
 	lease = hold(alive, 20, 5, LONG_MS);
 	assert_int_equal(lease.cost, 20);
 	assert_int_equal(lease.free_cost, 14);
@@ -813,12 +813,12 @@ static void test_money_of_a_lease_counts_once(void **state)
 
 	(void)state;
 	account = account_of(batch, "t", 100, 100).id;
-	DO(money_take, account, text("dead"), 0, 0, LONG_MS);
+	DO(lease_take, account, text("dead"), 0, 0, LONG_MS);
 	dead = told.lease.id;
 	assert_int_equal(hold(dead, 80, 80, LONG_MS).open_cost, 80);
 	DO(journal_add, &claim, &exchange, &dead, 1);
 	DO(release, text("dead"));
-	OTHER(money_take, account, text("alive"), 100, 100, LONG_MS);
+	OTHER(lease_take, account, text("alive"), 100, 100, LONG_MS);
 	assert_int_equal(told.lease.cost, 20);
 	assert_int_equal(told.lease.tokens, 20);
 	assert_int_equal(account_of(batch, "t", 100, 100).spent_cost, 80);
@@ -834,9 +834,9 @@ static void test_money_of_a_lease_without_any(void **state)
 
 	(void)state;
 	account = account_of(batch, "t", 100, 100).id;
-	DO(money_take, account, text("other"), 100, 100, LONG_MS);
+	DO(lease_take, account, text("other"), 100, 100, LONG_MS);
 	full = told.lease.id;
-	DO(money_take, account, text("empty"), 0, 0, LONG_MS);
+	DO(lease_take, account, text("empty"), 0, 0, LONG_MS);
 	empty = told.lease.id;
 	DO(journal_add, &claim, &exchange, &empty, 1);
 	assert_false(told.lost[0]);
@@ -888,7 +888,7 @@ static void take(int64_t account, bool abandoned)
 
 	end_abandoned(NULL);
 	left = LIMIT - model.spent - model_held();
-	DO(money_take, account, text(abandoned ? "dead" : "node"), wanted, 0,
+	DO(lease_take, account, text(abandoned ? "dead" : "node"), wanted, 0,
 	   abandoned ? 0 : LONG_MS);
 	FINE();
 	assert_int_equal(told.lease.id != 0, wanted ? left > 0 : left >= 0);
@@ -905,7 +905,7 @@ static void send_calls(struct held *lease)
 
 	end_abandoned(lease);
 	left = LIMIT - model.spent - model_held();
-	OTHER(money_hold, lease->id, size, 0, open, 0, LONG_MS);
+	OTHER(lease_hold, lease->id, size, 0, open, 0, LONG_MS);
 	FINE();
 	assert_int_equal(told.lease.id, lease->id);
 	if (size > lease->cost + left)
@@ -944,7 +944,7 @@ static void settle(struct held *lease)
 		model.paid += more;
 	model.spent += lease->known + more;
 	lease->open = false;
-	OTHER(money_settle, lease->id, lease->known + more, 0);
+	OTHER(lease_settle, lease->id, lease->known + more, 0);
 	FINE();
 }
 
@@ -961,7 +961,7 @@ static void test_a_node_that_is_released(void **state)
 	account = account_of(batch, "t", 100, 100);
 	claim = claim_one(batch, LONG_MS);
 	DO(claim, batch, NULL, text("other"), 1, LONG_MS);
-	DO(money_take, account.id, text("node"), 80, 80, 2 * (int64_t)LONG_MS);
+	DO(lease_take, account.id, text("node"), 80, 80, 2 * (int64_t)LONG_MS);
 	lease = told.lease.id;
 	OTHER(nodes, batch);
 	FINE();
@@ -982,9 +982,9 @@ static void test_a_node_that_is_released(void **state)
 	REFUSED();
 	DO(renew, &claim, 1, LONG_MS);
 	assert_true(told.lost[0]);
-	OTHER(money_take, account.id, text("other"), 100, 100, LONG_MS);
+	OTHER(lease_take, account.id, text("other"), 100, 100, LONG_MS);
 	assert_int_equal(told.lease.cost, 100);
-	DO(money_hold, lease, 100, 100, 0, 0, LONG_MS);
+	DO(lease_hold, lease, 100, 100, 0, 0, LONG_MS);
 	assert_int_equal(told.lease.id, 0);
 	OTHER(claim, batch, NULL, text("other"), 5, LONG_MS);
 	assert_int_equal(told.count, 2);
@@ -1064,7 +1064,7 @@ static void test_arguments(void **state)
 	assert_int_equal(told.fault, STORE_USAGE);
 	DO(renew, NULL, 0, 1);
 	assert_int_equal(told.fault, STORE_USAGE);
-	DO(money_take, 1, text("node"), -1, 0, 1);
+	DO(lease_take, 1, text("node"), -1, 0, 1);
 	assert_int_equal(told.fault, STORE_USAGE);
 }
 

@@ -234,9 +234,9 @@ class NodesTest(ProviderTest):
         self.ask("INSERT INTO rlmd.account (batch, day, tenant, limit_cost, limit_tokens)"
                  f" SELECT id, 0, 'lost', 1, 1 FROM rlmd.batch WHERE name = '{self.name}'")
         for name, until in ("killed", "0"), ("alive", "9000000000000000"):
-            self.ask("INSERT INTO rlmd.money (account, node, cost, tokens, until)"
+            self.ask("INSERT INTO rlmd.lease (account, node, cost, tokens, until)"
                      f" SELECT id, '{name}:1:x', 1, 1, {until} FROM rlmd.account WHERE tenant = 'lost'")
-        self.addCleanup(self.ask, "DELETE FROM rlmd.money; DELETE FROM rlmd.account")
+        self.addCleanup(self.ask, "DELETE FROM rlmd.lease; DELETE FROM rlmd.account")
         batch, = json.loads(self.rlmd("status", *store, "--json").out)["batches"]
         self.assertEqual([each["host"] for each in batch["nodes"]], ["alive"])
         outcome = self.rlmd("results", "--store", self.store.url, "-o", "r", "--batch", "strange")
