@@ -86,6 +86,14 @@ class InstallTest(unittest.TestCase):
         self.assertEqual([bool(headers), bool(libraries), bool(configuration)],
                          [bool(libraries)] * 3, self.places)
 
+    def test_packages_have_the_version_of_the_program(self):
+        version = re.search(r"version: '([\d.]+)'", tree.read("meson.build"))[1]
+        for file, pattern in (("python/pyproject.toml", r'^version = "(.*)"'),
+                              ("python/runtime/pyproject.toml", r'^version = "(.*)"'),
+                              ("packaging/debian/changelog", r"\Arlmd \((.*)-\d+\)")):
+            with self.subTest(file):
+                self.assertEqual(re.search(pattern, tree.read(file), re.MULTILINE)[1], version)
+
     def test_documents_promise_no_other_library(self):
         """The installed files are those that README.md and docs/plans.md name to C programs."""
         if self.those(r"/librlmd\."):
