@@ -42,14 +42,14 @@ static const struct statement statements[] = {
 #define TELLS  true
 #define SCRIPT(script, access, types)
 #define STATEMENT(script, turns, rows, sql) {SCRIPT_##script, turns, rows, sql},
-#define NOTIFY(script) {SCRIPT_##script, ONCE, SILENT, "SELECT pg_notify('rlmd', '')"},
-#define NOTIFY_OF_LAST(script) {SCRIPT_##script, ONCE, SILENT, "SELECT pg_notify('rlmd', '')" \
-	" FROM batch WHERE id = (SELECT batch FROM job WHERE id = $1) AND finished >= jobs"},
+#define ALWAYS ""
+#define LAST \
+	" FROM batch WHERE id = (SELECT batch FROM job WHERE id = $1) AND finished >= jobs"
+#define NOTIFY(script, rows) {SCRIPT_##script, ONCE, SILENT, "SELECT pg_notify('rlmd', '')" rows},
 #include "store/scripts.def"
 #undef SCRIPT
 #undef STATEMENT
 #undef NOTIFY
-#undef NOTIFY_OF_LAST
 };
 
 static const struct {

@@ -24,13 +24,11 @@ static const struct {
 	[SCRIPT_OPEN] = {READS, ""},
 #define SCRIPT(script, access, types) [SCRIPT_##script] = {access, types},
 #define STATEMENT(script, turns, rows, sql)
-#define NOTIFY(script)
-#define NOTIFY_OF_LAST(script)
+#define NOTIFY(script, rows)
 #include "store/scripts.def"
 #undef SCRIPT
 #undef STATEMENT
 #undef NOTIFY
-#undef NOTIFY_OF_LAST
 };
 
 bool query_script_writes(enum script script)

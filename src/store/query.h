@@ -23,13 +23,11 @@ enum script {
 	SCRIPT_OPEN, /* nothing: ends when the store is open */
 #define SCRIPT(script, access, types) SCRIPT_##script,
 #define STATEMENT(script, turns, rows, sql)
-#define NOTIFY(script)
-#define NOTIFY_OF_LAST(script)
+#define NOTIFY(script, rows)
 #include "store/scripts.def"
 #undef SCRIPT
 #undef STATEMENT
 #undef NOTIFY
-#undef NOTIFY_OF_LAST
 	SCRIPTS,
 };
 

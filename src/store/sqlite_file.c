@@ -33,13 +33,11 @@ static const struct statement statements[] = {
 #define TELLS  true
 #define SCRIPT(script, access, types)
 #define STATEMENT(script, turns, rows, sql) {SCRIPT_##script, turns, rows, sql},
-#define NOTIFY(script)
-#define NOTIFY_OF_LAST(script)
+#define NOTIFY(script, rows)
 #include "store/scripts.def"
 #undef SCRIPT
 #undef STATEMENT
 #undef NOTIFY
-#undef NOTIFY_OF_LAST
 };
 static const struct {
 	int version;
