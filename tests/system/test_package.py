@@ -24,9 +24,9 @@ class Packages(unittest.TestCase):
         """Lintian has no complaint, either."""
         self.passes("package-check", "installed, asked and removed")
 
-    def test_wheels(self):
+    def test_of_pip(self):
         """In Debian 12, where they are built, and in Debian 13; they want a glibc of 2.34."""
-        self.passes("wheel-check", "removed in a fresh root of trixie")
+        self.passes("wheel-check", "removed in a bare root of trixie")
 
 
 if __name__ == "__main__":
