@@ -693,7 +693,7 @@ static bool is_busy(struct dispatcher *dispatcher, struct fair_tenant *tenant)
 /* When there may be more to begin: a turn comes by itself, or memory is given back by others. */
 static int64_t next_ms(struct dispatcher *dispatcher, bool room)
 {
-	int64_t due_ms = fair_queue_wake_due(&dispatcher->queue, clock_ms());
+	int64_t due_ms = fair_queue_due(&dispatcher->queue);
 	int64_t again_ms = clock_ms() + ROOM_MS;
 
 	return room || dispatcher->used >= dispatcher->concurrency.limit || due_ms < again_ms

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/number.h"
 #include "base/text.h"
 
 enum { ROUND = 1 << 20 }; /* what a claim of a tenant of weight 1 counts */
@@ -74,22 +75,24 @@ static int64_t due(const struct fair_tenant *tenant)
 	return tenant->ready ? INT64_MAX : tenant->due_ms;
 }
 
-int64_t fair_queue_wake_due(struct fair_queue *queue, int64_t now_ms)
+void fair_queue_wake_due(struct fair_queue *queue, int64_t now_ms)
 {
-	int64_t next = INT64_MAX;
-
 	for (size_t i = 0; i < queue->count; i++) {
 		struct fair_tenant *tenant = queue->tenants[i];
 
-		if (due(tenant) == INT64_MAX)
+		if (due(tenant) > now_ms)
 			continue;
-		if (due(tenant) > now_ms) {
-			next = due(tenant) < next ? due(tenant) : next;
-			continue;
-		}
 		tenant->stop = TENANT_STOP_NONE;
 		fair_queue_wake(queue, tenant);
 	}
+}
+
+int64_t fair_queue_due(const struct fair_queue *queue)
+{
+	int64_t next = INT64_MAX;
+
+	for (size_t i = 0; i < queue->count; i++)
+		next = int64_min(next, due(queue->tenants[i]));
 	return next;
 }
 

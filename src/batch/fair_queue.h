@@ -60,9 +60,11 @@ void fair_queue_stop(struct fair_queue *, struct fair_tenant *, enum tenant_stop
 /* Whether no time will come when it goes on. */
 bool fair_queue_is_over(const struct fair_tenant *);
 
-/* Those that wait for a time that is over now may have jobs, and those whose stop is over. Returns
- * when the next one's comes; INT64_MAX: none waits. */
-int64_t fair_queue_wake_due(struct fair_queue *, int64_t now_ms);
+/* Those that wait for a time that is over now may have jobs, and those whose stop is over. */
+void fair_queue_wake_due(struct fair_queue *, int64_t now_ms);
+
+/* When the next one's time comes, or came; INT64_MAX: none waits. */
+int64_t fair_queue_due(const struct fair_queue *);
 
 /* Whether somebody is ready. */
 bool fair_queue_any(const struct fair_queue *);
