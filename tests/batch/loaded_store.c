@@ -2,6 +2,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
@@ -41,11 +42,15 @@ int64_t loaded_store_add(struct loaded_store *loaded, const char *name, const ch
 {
 	static const char letters[] = "abcdefghijklmnopqrstuvwxyz";
 	struct store_line lines[JOBS_MOST];
+	char texts[JOBS_MOST][64];
 	struct store_load load;
 
-	for (int i = 0; i < jobs; i++)
+	for (int i = 0; i < jobs; i++) {
+		snprintf(texts[i], sizeof texts[i], "{\"custom_id\":\"%c\",\"task\":\"%c\"}",
+			 letters[i], letters[i]);
 		lines[i] = (struct store_line){i + 1, text_from(letters + i, 1), text_of(tenant),
-					       text_of("00000000000000ab00"), text_of("{}")};
+					       text_of("00000000000000ab00"), text_of(texts[i])};
+	}
 	DO(loaded, load_begin, text_of(name), false);
 	load = loaded->told.load;
 	if (jobs)

@@ -17,7 +17,8 @@ struct loaded_store {
 void loaded_store_open(struct loaded_store *);
 void loaded_store_close(struct loaded_store *);
 
-/* A batch of the jobs a, b, ... of a tenant ("": nobody's); its id. */
+/* A batch of the jobs a, b, ... of a tenant ("": nobody's), each with its id as its task; its id.
+ */
 int64_t loaded_store_add(struct loaded_store *, const char *name, const char *tenant, int jobs);
 
 /* The next job of the batch ends with this result: with success, or with a failure of kind network.
