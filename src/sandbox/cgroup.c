@@ -65,13 +65,13 @@ struct cgroup {
 	int hold;        /* owned: on that one, or -1 */
 };
 
-/* Whether the directory that we hold is still the one of that name. */
-static bool is_the_same(int fd, const char *path)
+/* Whether the directory that we hold is still the one of that name below `parent`, or of a path. */
+static bool is_the_same(int fd, int parent, const char *name)
 {
 	struct stat held, named;
 
-	return !fstat(fd, &held) && !stat(path, &named) && held.st_dev == named.st_dev &&
-	       held.st_ino == named.st_ino;
+	return !fstat(fd, &held) && !fstatat(parent, name, &named, AT_SYMLINK_NOFOLLOW) &&
+	       held.st_dev == named.st_dev && held.st_ino == named.st_ino;
 }
 
 /* -1 and errno; ENOENT or EWOULDBLOCK where a sweep came between, which is worth another try. */
@@ -85,7 +85,7 @@ static int try_to_hold(const char *path)
 	if (fd < 0 || flock(fd, LOCK_SH | LOCK_NB))
 		return -1;
 	errno = ENOENT;
-	return is_the_same(fd, path) ? take_fd(&fd) : -1;
+	return is_the_same(fd, AT_FDCWD, path) ? take_fd(&fd) : -1;
 }
 
 /*
@@ -107,12 +107,14 @@ static int hold_directory(const char *path)
 	return -1;
 }
 
-/* Removes an empty directory below `parent` that nobody holds. False and errno. */
+/* Removes an empty directory below `parent` that nobody holds, and not another one of its name that
+ * was made meanwhile. False and errno. */
 static bool remove_unheld(int parent, const char *name)
 {
 	auto_close int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 
-	return fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB) && !unlinkat(parent, name, AT_REMOVEDIR);
+	return fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB) && is_the_same(fd, parent, name) &&
+	       !unlinkat(parent, name, AT_REMOVEDIR);
 }
 
 static char *read_small(const char *path, size_t limit)
