@@ -66,7 +66,7 @@ static void answer(struct ground *ground, const struct packet *packet, enum mess
 
 	if (!translate_call(packet, type, NULL, &call, &err))
 		measure_fail("%s", err.text);
-	channel_send(ground->channel, translate_reply(call.told.id, &result, 1));
+	channel_send(ground->channel, translate_reply(call.request.id, &result, 1));
 	translate_call_done(&call);
 }
 

@@ -14,7 +14,7 @@ struct contexts_hold {
 	struct held *held;
 	contexts_fn *done; /* NULL: it was told */
 	void *owner;
-	struct event *told; /* owned */
+	struct event *posted; /* owned */
 };
 
 /* A source that somebody holds, or waits for. */
@@ -58,7 +58,7 @@ static void free_held(struct held *held)
 	free(held);
 }
 
-static void on_told(evutil_socket_t fd, short what, void *owner)
+static void on_posted(evutil_socket_t fd, short what, void *owner)
 {
 	struct contexts_hold *hold = owner;
 	struct held *held = hold->held;
@@ -81,7 +81,7 @@ static void on_loaded(void *owner, struct rlmd_context *context, const struct rl
 	if (!context)
 		held->error = *err;
 	TAILQ_FOREACH (hold, &held->holds, next)
-		loop_post(hold->told);
+		loop_post(hold->posted);
 }
 
 static struct held *load(struct contexts *contexts, const char *source)
@@ -120,10 +120,10 @@ struct contexts_hold *contexts_hold(struct contexts *contexts, const char *sourc
 	hold->held = find(contexts, source);
 	hold->done = done;
 	hold->owner = owner;
-	hold->told = event_new(contexts->base, -1, 0, on_told, hold);
+	hold->posted = event_new(contexts->base, -1, 0, on_posted, hold);
 	TAILQ_INSERT_TAIL(&hold->held->holds, hold, next);
 	if (!hold->held->loading)
-		loop_post(hold->told);
+		loop_post(hold->posted);
 	return hold;
 }
 
@@ -135,7 +135,7 @@ void contexts_release(struct contexts_hold *hold)
 		return;
 	held = hold->held;
 	TAILQ_REMOVE(&held->holds, hold, next);
-	event_free(hold->told);
+	event_free(hold->posted);
 	free(hold);
 	if (TAILQ_EMPTY(&held->holds))
 		free_held(held);

@@ -80,8 +80,8 @@ struct dispatcher {
 	bool left;                   /* it said that there is something to wait for */
 	int64_t ended, failed;       /* jobs that are over, of those that it began */
 	struct concurrency concurrency;
-	bool told_memory, told_busy;  /* why jobs are not begun */
-	bool draining, closing, over; /* closing: money is given back */
+	bool memory_reported, busy_reported; /* why jobs are not begun */
+	bool draining, closing, over;        /* closing: money is given back */
 };
 
 /* It looks what is to be done next, from the loop. */
@@ -644,16 +644,16 @@ static bool can_pay(struct dispatcher *dispatcher, struct fair_tenant *tenant)
 		return false;
 	dispatcher->looked = false;
 	scoreboard_explain(options->board, tenant->name, why);
-	if (!lack.told)
+	if (!lack.reported)
 		options->capped(options->owner, why);
 	return false;
 }
 
-static void tell_once(struct dispatcher *dispatcher, bool *told, const char *text)
+static void tell_once(struct dispatcher *dispatcher, bool *reported, const char *text)
 {
-	if (!*told)
+	if (!*reported)
 		dispatcher->options.tell(dispatcher->options.owner, text);
-	*told = true;
+	*reported = true;
 }
 
 /* Whether there is memory for one more job; the first one always has it. */
@@ -664,7 +664,7 @@ static bool has_room(struct dispatcher *dispatcher)
 	if (!dispatcher->used || concurrency_admits(&dispatcher->concurrency, clock_ms()))
 		return true;
 	if (fair_queue_any(&dispatcher->queue))
-		tell_once(dispatcher, &dispatcher->told_memory,
+		tell_once(dispatcher, &dispatcher->memory_reported,
 			  "fewer jobs are begun than -j allows, as there is too little memory "
 			  "beside what --reserve-memory leaves");
 	return false;
@@ -686,7 +686,7 @@ static bool is_busy(struct dispatcher *dispatcher, struct fair_tenant *tenant)
 	text = xasprintf("%s limits the rate, or is busy: no job of it is begun until it may be "
 			 "asked again",
 			 provider);
-	tell_once(dispatcher, &dispatcher->told_busy, text);
+	tell_once(dispatcher, &dispatcher->busy_reported, text);
 	return true;
 }
 

@@ -65,7 +65,7 @@ struct lease {
 	struct rlmd_amount scant;    /* the rest at which a job could not go on; -1: none such */
 	int refusals;                /* jobs in turn that could not go on, alone */
 	bool exhausted;              /* nothing is left, and nobody will give anything back */
-	bool told;                   /* that it is empty */
+	bool reported;               /* that it is empty */
 };
 
 static const struct rlmd_amount never = {-1, -1};
@@ -543,8 +543,8 @@ enum lease_state lease_look(struct lease *lowest, struct lease_lack *ret)
 
 		if (each == LEASE_EMPTY && ret->again_ms == INT64_MAX) {
 			ret->why = why_empty(lease);
-			ret->told = lease->told;
-			lease->told = true;
+			ret->reported = lease->reported;
+			lease->reported = true;
 		}
 		if (each == LEASE_EMPTY)
 			return each;
@@ -553,7 +553,7 @@ enum lease_state lease_look(struct lease *lowest, struct lease_lack *ret)
 	}
 	for (struct lease *lease = lowest; lease; lease = lease->options.above)
 		if (state == LEASE_READY) /* a new day, or a higher limit: the next end is news */
-			lease->told = false;
+			lease->reported = false;
 	return state;
 }
 

@@ -66,8 +66,8 @@ enum lease_state {
 /* Why no job may be begun. */
 struct lease_lack {
 	int64_t again_ms; /* when to ask again, on clock_ms(); INT64_MAX: never, and then also: */
-	char *why; /* whose limit it is and what can be done, for people; the caller frees it */
-	bool told; /* it was so before, and no job was begun since */
+	char *why;     /* whose limit it is and what can be done, for people; the caller frees it */
+	bool reported; /* it was so before, and no job was begun since */
 };
 
 /* Whether a job may be begun; of LEASE_EMPTY also why not. */

@@ -118,13 +118,13 @@ static void attack(struct attack_series *series)
 	rlmd_repl_execute(series->repl, text_of(code), next->ms, NULL);
 }
 
-static bool is_refusal(const char *refusals, const char *told)
+static bool is_refusal(const char *refusals, const char *reply)
 {
 	auto_free char *copy = xstrdup(refusals);
 	char *rest = copy, *refusal;
 
 	while ((refusal = strsep(&rest, "|")))
-		if (strstr(told, refusal))
+		if (strstr(reply, refusal))
 			return true;
 	return false;
 }
@@ -152,12 +152,12 @@ static void go_on(struct attack_series *series)
 }
 
 /* `stopped`: by an exception or a death, and not by its own will. */
-static void judge(struct attack_series *series, bool stopped, struct rlmd_text told)
+static void judge(struct attack_series *series, bool stopped, struct rlmd_text reply)
 {
 	const char *refusals = attacks[series->next].refusals;
 	char detail[sizeof((struct attack_result *)0)->detail];
 
-	text_escape(text_error_line(told), detail, sizeof detail);
+	text_escape(text_error_line(reply), detail, sizeof detail);
 	rlmd_repl_free(take_pointer(&series->repl));
 	report(series,
 	       stopped && is_refusal(refusals, detail) ? ATTACK_REFUSED : ATTACK_GOT_THROUGH,

@@ -267,7 +267,7 @@ static bool holds(const json_t *strings, const json_t *wanted)
 	return false;
 }
 
-void job_view_summary(const struct job_view *view, const json_t *result, const json_t *told,
+void job_view_summary(const struct job_view *view, const json_t *result, const json_t *shown,
 		      const char *verb, const char *work, int64_t max_cost)
 {
 	const json_t *usage = json_object_get(result, "usage");
@@ -292,7 +292,7 @@ void job_view_summary(const struct job_view *view, const json_t *result, const j
 	}
 	tell_isolation(json_object_get(result, "sandbox"), view->verbose > 0);
 	json_array_foreach (json_object_get(result, "warnings"), i, warning)
-		if (!holds(told, warning))
+		if (!holds(shown, warning))
 			tell_warning("%s",
 				     json_string_value(warning) ? json_string_value(warning) : "");
 }

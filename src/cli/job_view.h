@@ -36,7 +36,7 @@ void job_view_event(struct job_view *, struct rlmd_text event); /* a line of JSO
 void job_view_describe(const struct job_view *, const struct rlmd_job_status *, const char *place,
 		       struct progress_line *);
 
-/* The summary of a result object: two lines, and the warnings that are not in `told`. It begins
+/* The summary of a result object: two lines, and the warnings that are not in `shown`. It begins
  * "VERB 2.7s: WORK, 8 calls". The layers of isolation are named where `verbose` is set. */
-void job_view_summary(const struct job_view *, const json_t *result, const json_t *told,
+void job_view_summary(const struct job_view *, const json_t *result, const json_t *shown,
 		      const char *verb, const char *work, int64_t max_cost);

@@ -249,11 +249,11 @@ static bool wants(const struct serve_job *job, struct rlmd_text json)
 	return false;
 }
 
-static void on_event(void *owner, struct rlmd_job *told, struct rlmd_text json)
+static void on_event(void *owner, struct rlmd_job *sender, struct rlmd_text json)
 {
 	struct serve_job *job = owner;
 
-	(void)told;
+	(void)sender;
 	if (job->trace && !output_is_result(json))
 		trace_buffer_add(job->trace, json);
 	if (!wants(job, json))
@@ -262,11 +262,11 @@ static void on_event(void *owner, struct rlmd_job *told, struct rlmd_text json)
 		   json_make("{s:s, s:o}", "job", job->name, "event", session_read(json)));
 }
 
-static void on_delta(void *owner, struct rlmd_job *told, struct rlmd_text words)
+static void on_delta(void *owner, struct rlmd_job *sender, struct rlmd_text words)
 {
 	struct serve_job *job = owner;
 
-	(void)told;
+	(void)sender;
 	rpc_notify(job->client->rpc, "job.delta",
 		   json_make("{s:s, s:o}", "job", job->name, "text", json_from_text(words)));
 }
@@ -296,14 +296,14 @@ static void on_verdict(void *owner, const json_t *result, const char *why)
 }
 
 /* The form of a review's findings first. */
-static void on_check(void *owner, struct rlmd_job *told, struct rlmd_text answer,
+static void on_check(void *owner, struct rlmd_job *sender, struct rlmd_text answer,
 		     struct rlmd_check *answered)
 {
 	struct serve_job *job = owner;
 	auto_free char *wrong = job->review ? rlmd_review_wrong(job->review, answer) : NULL;
 	struct client_check *check;
 
-	(void)told;
+	(void)sender;
 	if (wrong) {
 		rlmd_check_reject(answered, wrong);
 		return;

@@ -67,11 +67,11 @@ static void on_ready(void *owner, struct rlmd_repl *ready)
 	rpc_reply(take_pointer(&repl->request), json_make("{s:s}", "session", repl->name));
 }
 
-static void on_printed(void *owner, struct rlmd_repl *told, bool is_error, struct rlmd_text text)
+static void on_printed(void *owner, struct rlmd_repl *sender, bool is_error, struct rlmd_text text)
 {
 	const struct serve_repl *repl = owner;
 
-	(void)told;
+	(void)sender;
 	rpc_notify(repl->client->rpc, "session.output",
 		   json_make("{s:s, s:s, s:o}", "session", repl->name, "stream",
 			     is_error ? "stderr" : "stdout", "text", json_from_text(text)));
@@ -105,13 +105,13 @@ static void on_done(void *owner, struct rlmd_repl *done, const struct rlmd_repl_
 			    (json_int_t)block->duration_ms));
 }
 
-static void on_json(void *owner, struct rlmd_repl *told, bool found, bool is_json,
+static void on_json(void *owner, struct rlmd_repl *sender, bool found, bool is_json,
 		    struct rlmd_text value)
 {
 	struct serve_repl *repl = owner;
 	json_t *answer = json_make("{s:b}", "found", (int)found);
 
-	(void)told;
+	(void)sender;
 	if (found && is_json)
 		json_put(answer, "value",
 			 json_loadb(value.bytes, value.size, JSON_ALLOW_NUL | JSON_DECODE_ANY,

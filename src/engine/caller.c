@@ -112,11 +112,11 @@ void caller_warn(struct caller *caller, const char *text)
 
 static bool is_warned(const struct caller *caller, const char *text)
 {
-	const json_t *told;
+	const json_t *warning;
 	size_t i;
 
-	json_array_foreach (caller->warnings, i, told)
-		if (!strcmp(json_string_value(told), text))
+	json_array_foreach (caller->warnings, i, warning)
+		if (!strcmp(json_string_value(warning), text))
 			return true;
 	return false;
 }

@@ -598,9 +598,9 @@ static void keep_outcome(struct subcall *subcall)
 }
 
 /* The host is not asked: what it said then is said again. */
-static void replay_function(struct subcall *subcall, struct rlmd_text told)
+static void replay_function(struct subcall *subcall, struct rlmd_text kept)
 {
-	json_auto_t *outcome = told.size ? json_read(told, 2, NULL) : NULL;
+	json_auto_t *outcome = kept.size ? json_read(kept, 2, NULL) : NULL;
 	const json_t *word = json_object_get(outcome, "word");
 	const json_t *kind = json_object_get(outcome, "kind");
 
@@ -611,7 +611,7 @@ static void replay_function(struct subcall *subcall, struct rlmd_text told)
 		subcall->word_size = json_text(word).size;
 		subcall->failed = kind != NULL;
 		subcall->kind = (enum rlmd_error_kind)json_integer_value(kind);
-		kept_value_keep(llm_kept(subcall->caller->scope->llm), &subcall->value, told, true);
+		kept_value_keep(llm_kept(subcall->caller->scope->llm), &subcall->value, kept, true);
 	}
 	post(subcall);
 }

@@ -89,8 +89,8 @@ static void on_posted(evutil_socket_t fd, short what, void *owner)
 	request->end(request->owner, err.kind ? &err : NULL, request->retry_after_ms);
 }
 
-static struct rlmd_model_request told(const struct custom_request *request,
-				      const struct llm_request *asked)
+static struct rlmd_model_request public_request(const struct custom_request *request,
+						const struct llm_request *asked)
 {
 	const struct llm_sampling *sampling = &asked->sampling;
 
@@ -151,7 +151,7 @@ struct custom_request *custom_start(struct rlmd_provider *provider, const struct
 	custom->open = xreallocarray(custom->open, custom->count + 1, sizeof *custom->open);
 	custom->open[custom->count++] = request;
 	request->posted = loop_timer(provider->base, on_posted, request);
-	words = told(request, asked);
+	words = public_request(request, asked);
 	wait = clock_timeval(words.time_left_ms);
 	loop_add(request->posted, &wait);
 	custom->ask(custom->owner, &words);

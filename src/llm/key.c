@@ -156,10 +156,10 @@ size_t key_redact_piece(const char *key, struct rlmd_text piece, bool whole, str
 	}
 	if (piece.size > done + kept) {
 		struct rlmd_text rest = text_slice(piece, done, piece.size);
-		struct rlmd_text told = text_clip(rest, rest.size - kept);
+		struct rlmd_text clean = text_clip(rest, rest.size - kept);
 
-		buffer_add(out, told.bytes, told.size);
-		done += told.size;
+		buffer_add(out, clean.bytes, clean.size);
+		done += clean.size;
 	}
 	return done;
 }

@@ -488,18 +488,18 @@ void reply_tell(struct reply_delta *delta, struct rlmd_text reply, bool whole)
 {
 	auto_evbuffer struct evbuffer *out = NULL;
 
-	if (!delta->fn || reply.size <= delta->told)
+	if (!delta->fn || reply.size <= delta->reported)
 		return;
 	out = buffer_new();
-	delta->told += key_redact_piece(delta->key, text_slice(reply, delta->told, reply.size),
-					whole, out);
+	delta->reported += key_redact_piece(
+		delta->key, text_slice(reply, delta->reported, reply.size), whole, out);
 	if (evbuffer_get_length(out))
 		delta->fn(delta->owner, text_in(out));
 }
 
 void reply_tell_again(struct reply_delta *delta)
 {
-	if (delta->fn && delta->told)
+	if (delta->fn && delta->reported)
 		delta->fn(delta->owner, (struct rlmd_text){0});
-	delta->told = 0;
+	delta->reported = 0;
 }

@@ -164,7 +164,7 @@ struct reply_delta {
 	llm_delta_fn *fn;
 	void *owner;     /* lent */
 	const char *key; /* lent; or NULL */
-	size_t told;     /* bytes of the reply */
+	size_t reported; /* bytes of the reply */
 };
 
 /* More of it is there, or, `whole`, all. */

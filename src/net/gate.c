@@ -124,14 +124,14 @@ int64_t gate_delay(int attempt, const char *retry_after_ms, const char *retry_af
 		   int64_t wall_ms, double jitter)
 {
 	double delay = 0;
-	bool told = false;
+	bool named = false;
 
 	if (retry_after_ms)
-		told = read_decimal(&retry_after_ms, &delay) && !*retry_after_ms;
-	if (!told && retry_after)
-		told = read_duration(retry_after, &delay) ||
-		       read_date(retry_after, wall_ms, &delay);
-	if (told && delay > 0)
+		named = read_decimal(&retry_after_ms, &delay) && !*retry_after_ms;
+	if (!named && retry_after)
+		named = read_duration(retry_after, &delay) ||
+			read_date(retry_after, wall_ms, &delay);
+	if (named && delay > 0)
 		return (int64_t)ceil(fmin(delay, (double)GATE_TOLD_MAX));
 	delay = attempt <= DOUBLINGS ? 500.0 * (1 << (attempt > 1 ? attempt - 1 : 0)) : BACKOFF_MAX;
 	delay = delay < BACKOFF_MAX ? delay : BACKOFF_MAX;
@@ -165,9 +165,9 @@ static bool may_retry(const struct gate_failure *failure)
 static void gate_slow(struct gate *gate, const struct gate_failure *failure, int64_t now,
 		      int64_t delay)
 {
-	bool told = failure->retry_after || failure->retry_after_ms;
+	bool named = failure->retry_after || failure->retry_after_ms;
 
-	if (failure->started <= gate->slowed_at && now < gate->open_at && !told)
+	if (failure->started <= gate->slowed_at && now < gate->open_at && !named)
 		return;
 	gate->slowed_at = now;
 	if (now + delay > gate->open_at) {
@@ -219,9 +219,9 @@ static void judge_count(const struct gate *gate, const struct gate_failure *fail
 static int64_t cut_short(const struct gate_failure *failure, int64_t now, int64_t delay)
 {
 	int64_t left = failure->deadline - now;
-	bool told = failure->retry_after || failure->retry_after_ms;
+	bool named = failure->retry_after || failure->retry_after_ms;
 
-	return told || delay < left || left < 2 * LAST_MS ? delay : left / 2;
+	return named || delay < left || left < 2 * LAST_MS ? delay : left / 2;
 }
 
 /* A provider that says "at once" for ever is not asked as fast as it answers. */

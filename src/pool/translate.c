@@ -95,12 +95,12 @@ static bool read_texts(const struct packet *packet, const char *key, struct tran
 {
 	const struct packet_value *array = packet_field(packet, key);
 
-	call->told.count = call->told.text_count = array->count;
-	call->texts = xcalloc(call->told.count + 1, sizeof *call->texts);
-	call->files = xcalloc(call->told.count + 1, sizeof *call->files);
-	call->told.texts = call->texts;
-	call->told.files = call->files;
-	for (size_t i = 0; i < call->told.count; i++) {
+	call->request.count = call->request.text_count = array->count;
+	call->texts = xcalloc(call->request.count + 1, sizeof *call->texts);
+	call->files = xcalloc(call->request.count + 1, sizeof *call->files);
+	call->request.texts = call->texts;
+	call->request.files = call->files;
+	for (size_t i = 0; i < call->request.count; i++) {
 		const struct packet_value *element = packet_element(packet, array, i);
 
 		if (element->kind == JSON_VIEW_NULL)
@@ -117,8 +117,8 @@ static bool read_plan(const struct packet *packet, struct translated_call *call,
 		      struct rlmd_error *err)
 {
 	call->texts = xcalloc(1, sizeof *call->texts);
-	call->told.texts = call->texts;
-	call->told.count = call->told.text_count = 1;
+	call->request.texts = call->texts;
+	call->request.count = call->request.text_count = 1;
 	return read_text(packet, packet_field(packet, "plan"), call->texts, err);
 }
 
@@ -134,10 +134,10 @@ static bool read_function(const struct packet *packet, struct translated_call *c
 	struct rlmd_error wrong;
 	bool is_object;
 
-	call->told.function = packet_string(packet, "name");
+	call->request.function = packet_string(packet, "name");
 	call->texts = xcalloc(1, sizeof *call->texts);
-	call->told.texts = call->texts;
-	call->told.count = call->told.text_count = 1;
+	call->request.texts = call->texts;
+	call->request.count = call->request.text_count = 1;
 	if (!read_text(packet, packet_field(packet, "arguments"), call->texts, err))
 		return false;
 	json_scan_init(&scan, *call->texts, &bounds);
@@ -162,13 +162,13 @@ static bool read_turns(const struct packet *packet, struct translated_call *call
 		       struct rlmd_error *err)
 {
 	const struct packet_value *array = packet_field(packet, "turns");
-	size_t count = array->count, left = call->told.text_count;
+	size_t count = array->count, left = call->request.text_count;
 
 	if (!count)
 		return true;
 	call->turns = xcalloc(count, sizeof *call->turns);
-	call->told.turns = call->turns;
-	call->told.count = count;
+	call->request.turns = call->turns;
+	call->request.count = count;
 	for (size_t i = 0; i < count; i++) {
 		int64_t turns = packet_element(packet, array, i)->integer;
 
@@ -181,32 +181,32 @@ static bool read_turns(const struct packet *packet, struct translated_call *call
 	return !left || error_set(err, RLMD_ERROR_WORKER, "fewer 'turns' than prompts");
 }
 
-static bool read_wishes(const struct packet *packet, struct worker_call *told,
+static bool read_wishes(const struct packet *packet, struct worker_call *request,
 			struct rlmd_error *err)
 {
 	int64_t temperature = packet_integer(packet, "temperature");
 
-	told->max_tokens = packet_integer(packet, "max_tokens");
+	request->max_tokens = packet_integer(packet, "max_tokens");
 	if (!packet_is_null(packet, "max_tokens") &&
-	    (!told->max_tokens || told->max_tokens > ANSWER_TOKENS_MAX))
+	    (!request->max_tokens || request->max_tokens > ANSWER_TOKENS_MAX))
 		return error_set(err, RLMD_ERROR_WORKER, "'max_tokens' of %" PRId64,
-				 told->max_tokens);
+				 request->max_tokens);
 	if (packet_is_null(packet, "temperature"))
 		return true;
 	if (temperature > TEMPERATURE_MAX)
 		return error_set(err, RLMD_ERROR_WORKER, "a 'temperature' above %d",
 				 TEMPERATURE_MAX);
-	told->temperature = (int)temperature;
+	request->temperature = (int)temperature;
 	return true;
 }
 
 static bool read_questions(const struct packet *packet, struct translated_call *call,
 			   struct rlmd_error *err)
 {
-	call->told.model = packet_string(packet, "model");
+	call->request.model = packet_string(packet, "model");
 	return read_texts(packet, "prompts", call, err) && read_turns(packet, call, err) &&
-	       read_text(packet, packet_field(packet, "system"), &call->told.system, err) &&
-	       read_wishes(packet, &call->told, err);
+	       read_text(packet, packet_field(packet, "system"), &call->request.system, err) &&
+	       read_wishes(packet, &call->request, err);
 }
 
 /* NULL where it is null. */
@@ -220,11 +220,11 @@ static bool read_models(const struct packet *packet, struct translated_call *cal
 {
 	const struct packet_value *array = packet_field(packet, "models");
 
-	if (array->count != call->told.count)
+	if (array->count != call->request.count)
 		return error_set(err, RLMD_ERROR_WORKER, "not as many models as tasks");
-	call->models = xcalloc(call->told.count + 1, sizeof *call->models);
-	call->told.models = call->models;
-	for (size_t i = 0; i < call->told.count; i++)
+	call->models = xcalloc(call->request.count + 1, sizeof *call->models);
+	call->request.models = call->models;
+	for (size_t i = 0; i < call->request.count; i++)
 		call->models[i] = string_of(packet_element(packet, array, i));
 	return true;
 }
@@ -250,11 +250,11 @@ static bool read_contexts(const struct packet *packet, struct translated_call *c
 {
 	const struct packet_value *array = packet_field(packet, "contexts");
 
-	if (array->count != call->told.count)
+	if (array->count != call->request.count)
 		return error_set(err, RLMD_ERROR_WORKER, "not as many contexts as tasks");
-	call->contexts = xcalloc(call->told.count + 1, sizeof *call->contexts);
-	call->context_count = call->told.count;
-	call->told.contexts = call->contexts;
+	call->contexts = xcalloc(call->request.count + 1, sizeof *call->contexts);
+	call->context_count = call->request.count;
+	call->request.contexts = call->contexts;
 	for (size_t i = 0; i < call->context_count; i++)
 		if (!read_context(packet, packet_element(packet, array, i), call,
 				  &call->contexts[i], err))
@@ -279,10 +279,10 @@ static bool read_subsets(const struct packet *packet, struct translated_call *ca
 
 	if (!array->count)
 		return true;
-	if (array->count != call->told.count)
+	if (array->count != call->request.count)
 		return error_set(err, RLMD_ERROR_WORKER, "not as many subsets as tasks");
 	call->subsets = xcalloc(array->count, sizeof *call->subsets);
-	call->told.subsets = call->subsets;
+	call->request.subsets = call->subsets;
 	for (size_t i = 0; i < array->count; i++) {
 		if (!read_subset(packet, packet_element(packet, array, i), &call->subsets[i], err))
 			return false;
@@ -297,23 +297,23 @@ static bool read_arguments(const struct packet *packet, enum message_type type,
 			   struct translated_call *call, struct rlmd_error *err)
 {
 	if (type == MESSAGE_LLM_QUERY) {
-		call->told.kind = WORKER_LLM_QUERY;
+		call->request.kind = WORKER_LLM_QUERY;
 		return read_questions(packet, call, err);
 	}
 	if (type == MESSAGE_RLM_QUERY) {
-		call->told.kind = WORKER_RLM_QUERY;
+		call->request.kind = WORKER_RLM_QUERY;
 		return read_texts(packet, "tasks", call, err) && read_contexts(packet, call, err) &&
 		       read_subsets(packet, call, err) && read_models(packet, call, err);
 	}
 	if (type == MESSAGE_RUN_PLAN) {
-		call->told.kind = WORKER_RUN_PLAN;
+		call->request.kind = WORKER_RUN_PLAN;
 		return read_plan(packet, call, err);
 	}
 	if (type == MESSAGE_FUNCTION) {
-		call->told.kind = WORKER_FUNCTION;
+		call->request.kind = WORKER_FUNCTION;
 		return read_function(packet, call, err);
 	}
-	call->told.kind = WORKER_BUDGET;
+	call->request.kind = WORKER_BUDGET;
 	return true;
 }
 
@@ -329,14 +329,14 @@ static size_t plan_weight(struct rlmd_text plan)
 
 static size_t call_weight(const struct translated_call *call)
 {
-	size_t weight = call->told.count * SLOT_WEIGHT + TEXT_COPIES * call->told.system.size;
+	size_t weight = call->request.count * SLOT_WEIGHT + TEXT_COPIES * call->request.system.size;
 
-	for (size_t i = 0; i < call->told.text_count; i++)
+	for (size_t i = 0; i < call->request.text_count; i++)
 		weight += TEXT_COPIES * call->texts[i].size;
 	for (size_t i = 0; i < call->context_count; i++)
 		if (call->contexts[i])
 			weight += CONTEXT_WEIGHT + memfile_size(call->contexts[i]);
-	if (call->told.kind == WORKER_RUN_PLAN || call->told.kind == WORKER_FUNCTION)
+	if (call->request.kind == WORKER_RUN_PLAN || call->request.kind == WORKER_FUNCTION)
 		weight += plan_weight(call->texts[0]);
 	return weight;
 }
@@ -345,10 +345,10 @@ bool translate_call(const struct packet *packet, enum message_type type,
 		    const char *const *functions, struct translated_call *ret,
 		    struct rlmd_error *err)
 {
-	*ret = (struct translated_call){.weight = packet->weight, .told.temperature = -1};
-	ret->told.id = packet_integer(packet, "id");
+	*ret = (struct translated_call){.weight = packet->weight, .request.temperature = -1};
+	ret->request.id = packet_integer(packet, "id");
 	if (read_arguments(packet, type, ret, err) &&
-	    (!ret->told.function || check_function(ret->told.function, functions, err))) {
+	    (!ret->request.function || check_function(ret->request.function, functions, err))) {
 		ret->weight = call_weight(ret);
 		return true;
 	}
@@ -389,11 +389,11 @@ bool translate_block(const struct packet *packet, int64_t number, struct worker_
 {
 	const char *final = packet_string(packet, "final");
 	enum answer_source source = ANSWER_MISSING;
-	int64_t told = packet_integer(packet, "block");
+	int64_t ended = packet_integer(packet, "block");
 
-	if (told != number)
+	if (ended != number)
 		return error_set(err, RLMD_ERROR_WORKER,
-				 "'done' of block %" PRId64 ", not %" PRId64, told, number);
+				 "'done' of block %" PRId64 ", not %" PRId64, ended, number);
 	if (!final != packet_is_null(packet, "answer"))
 		return error_set(err, RLMD_ERROR_WORKER,
 				 "'done' with only one of 'final' and 'answer'");

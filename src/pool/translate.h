@@ -13,9 +13,9 @@
 #include "wire/channel.h"
 #include "wire/message.h"
 
-/* A call that was read: `told` lends from the packet and from what stands beside it. */
+/* A call that was read: `request` lends from the packet and from what stands beside it. */
 struct translated_call {
-	struct worker_call told;
+	struct worker_call request;
 	struct rlmd_text *texts;   /* owned */
 	struct memfile **files;    /* owned, what it holds lent; or NULL */
 	struct memfile **contexts; /* owned, `context_count` references */

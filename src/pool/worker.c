@@ -432,8 +432,8 @@ static void on_call(struct worker *worker, const struct packet *packet, enum mes
 		refuse(worker, &err);
 		return;
 	}
-	if (open_calls_add(&worker->unanswered, call.told.id, call.weight)) {
-		event.call = &call.told;
+	if (open_calls_add(&worker->unanswered, call.request.id, call.weight)) {
+		event.call = &call.request;
 		watch_stop(worker);
 		regulate(worker);
 		worker->fn(worker->owner, &event);

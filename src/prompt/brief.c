@@ -139,8 +139,8 @@ void draft_note(struct draft *draft, const struct prompt_set *prompts, const cha
 
 int64_t brief_piece(const struct llm *llm, const char *model)
 {
-	int64_t told = llm_room(llm, model).window;
-	int64_t piece = (told ? told : llm_window(llm, model)) / PIECE_SHARE;
+	int64_t known = llm_room(llm, model).window;
+	int64_t piece = (known ? known : llm_window(llm, model)) / PIECE_SHARE;
 
 	return piece < 1 ? 1 : piece < PIECE_MAX ? piece : PIECE_MAX;
 }
@@ -350,15 +350,15 @@ struct rlmd_text brief_text(const struct prompt_set *prompts, const char *name)
 bool brief_operation(const struct prompt_set *prompts, struct rlmd_text input,
 		     struct rlmd_text context, int64_t max, struct evbuffer *out)
 {
-	auto_evbuffer struct evbuffer *told = buffer_new(), *task = buffer_new();
+	auto_evbuffer struct evbuffer *clipped = buffer_new(), *task = buffer_new();
 	struct prompt_values values = {0};
 
 	text_repair(input, task);
-	brief_clip(context, max, told);
+	brief_clip(context, max, clipped);
 	prompt_text(&values, "task", text_in(task));
-	prompt_text(&values, "output", text_in(told));
+	prompt_text(&values, "output", text_in(clipped));
 	prompt_render(prompts, "operation", &values, out, NULL);
-	return evbuffer_get_length(told) < context.size;
+	return evbuffer_get_length(clipped) < context.size;
 }
 
 /* `step`: the prompt for {{step}}, or NULL. */

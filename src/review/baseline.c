@@ -110,11 +110,11 @@ void baseline_done(struct baseline *baseline)
 /* --- use ------------------------------------------------------------------------------------ */
 
 /* How alike two are, the best last. */
-enum likeness { LIKE_NOTHING, LIKE_LINES, LIKE_LINES_AND_RULE, LIKE_ALL_LINES, LIKE_ALL };
+enum similarity { LIKE_NOTHING, LIKE_LINES, LIKE_LINES_AND_RULE, LIKE_ALL_LINES, LIKE_ALL };
 
 /* Between the lines of a finding and those of an earlier one that stand in the same file. */
-static enum likeness compare(struct code *code, const struct finding *finding,
-			     const struct baseline_entry *entry, const struct print_place *place)
+static enum similarity compare(struct code *code, const struct finding *finding,
+			       const struct baseline_entry *entry, const struct print_place *place)
 {
 	size_t first, end = fingerprint_own(code, finding, &first), common = 0;
 	size_t old = entry->print.end - entry->print.first, new = end - first;
@@ -157,8 +157,8 @@ static bool has_line(struct code *code, const struct finding *finding, const str
 }
 
 /* Of one that is in its own file no more; by what is around it, and not where a copy may be. */
-static enum likeness compare_moved(struct code *code, const struct finding *finding,
-				   const struct baseline_entry *entry)
+static enum similarity compare_moved(struct code *code, const struct finding *finding,
+				     const struct baseline_entry *entry)
 {
 	struct print_place place;
 
@@ -170,19 +170,19 @@ static enum likeness compare_moved(struct code *code, const struct finding *find
 }
 
 static void use(struct baseline *baseline, struct code *code, struct finding *finding,
-		enum likeness least, bool moved)
+		enum similarity least, bool moved)
 {
 	for (size_t i = 0; i < baseline->count && !finding->known; i++) {
 		struct baseline_entry *entry = &baseline->entries[i];
-		enum likeness likeness = LIKE_NOTHING;
+		enum similarity similarity = LIKE_NOTHING;
 
 		if (entry->used)
 			continue;
 		if (moved)
-			likeness = compare_moved(code, finding, entry);
+			similarity = compare_moved(code, finding, entry);
 		else if (entry->file == finding->file)
-			likeness = compare(code, finding, entry, &entry->place);
-		if (likeness >= least)
+			similarity = compare(code, finding, entry, &entry->place);
+		if (similarity >= least)
 			make_known(finding, entry);
 	}
 }
@@ -204,7 +204,7 @@ void baseline_apply(struct baseline *baseline, struct code *code, struct finding
 {
 	find_places(baseline, code);
 	for (int moved = 0; moved < 2; moved++)
-		for (enum likeness least = LIKE_ALL; least > LIKE_NOTHING; least--)
+		for (enum similarity least = LIKE_ALL; least > LIKE_NOTHING; least--)
 			for (size_t i = 0; i < findings->count; i++)
 				if (findings->items[i].print && !findings->items[i].known)
 					use(baseline, code, &findings->items[i], least, moved);

@@ -58,7 +58,7 @@ struct rlmd_review {
 
 	/* The answer of which some findings were told back; NULL: none was. The next one is about
 	 * these alone. */
-	char *told;               /* owned */
+	char *returned;           /* owned */
 	struct submission before; /* its findings that stay */
 
 	json_t *first_findings; /* owned: of the first reading; NULL: none yet */
@@ -132,7 +132,7 @@ void rlmd_review_free(struct rlmd_review *review)
 		return;
 	submission_done(&review->submission);
 	submission_done(&review->before);
-	free(review->told);
+	free(review->returned);
 	json_decref(review->first_findings);
 	free(review->first);
 	free(review->first_what);
@@ -404,7 +404,7 @@ static char *tell_back(struct rlmd_review *review, struct rlmd_text answer,
 	tell_refusals(submission, out);
 	if (!tell_lost(review, submission, out) && !submission->refusal_count)
 		return NULL;
-	review->told = text_copy(answer);
+	review->returned = text_copy(answer);
 	review->before = *submission;
 	*submission = (struct submission){0};
 	buffer_add_printf(
@@ -420,16 +420,16 @@ char *rlmd_review_wrong(struct rlmd_review *review, struct rlmd_text answer)
 {
 	auto_evbuffer struct evbuffer *wrong = buffer_new();
 	struct submission submission = {0};
-	char *told = NULL;
+	char *returned = NULL;
 
 	if (!review)
 		return xstrdup("there is no review\n");
 	if (!submission_read(answer, &review->rules, &submission, wrong))
-		told = text_drain(wrong, NULL);
-	else if (!review->told && !review->taken)
-		told = tell_back(review, answer, &submission);
+		returned = text_drain(wrong, NULL);
+	else if (!review->returned && !review->taken)
+		returned = tell_back(review, answer, &submission);
 	submission_done(&submission);
-	return told;
+	return returned;
 }
 
 struct rlmd_text rlmd_review_spare(const struct rlmd_review *review, const char **ret_what)
@@ -437,8 +437,8 @@ struct rlmd_text rlmd_review_spare(const struct rlmd_review *review, const char 
 	const char *what = NULL;
 	struct rlmd_text spare = text_of("");
 
-	if (review && review->told) {
-		spare = text_of(review->told);
+	if (review && review->returned) {
+		spare = text_of(review->returned);
 		what = "single findings were told back to the model, which gave no other answer";
 	} else if (review && review->first && json_array_size(review->first_findings)) {
 		spare = text_of(review->first);
@@ -500,7 +500,7 @@ bool rlmd_review_take(struct rlmd_review *review, struct rlmd_context *context,
 	if (!submission_read(answer, &review->rules, &review->submission, wrong))
 		return error_set(err, RLMD_ERROR_SCHEMA, "the findings: %.*s",
 				 (int)strcspn(text_in(wrong).bytes, "\n"), text_in(wrong).bytes);
-	if (review->told && !text_equal(answer, review->told))
+	if (review->returned && !text_equal(answer, review->returned))
 		join(review);
 	review->taken = true;
 	findings = &review->submission.findings;

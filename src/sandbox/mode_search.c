@@ -129,7 +129,7 @@ static bool run_trial(struct template_process *template, const struct launch_req
 	struct template_event launched;
 	struct launch_trial report;
 	struct procfs_status used;
-	bool told, spoke;
+	bool reported, spoke;
 	int ends[2];
 
 	*trial = (struct trial){.steps = *template_refusals(template)};
@@ -147,18 +147,18 @@ static bool run_trial(struct template_process *template, const struct launch_req
 	status = launched.status;
 	close(take_fd(&sending));
 	spoke = wait_for(receiving, POLLIN, clock_ms() + patience_ms, 0) == WAIT_READY;
-	told = spoke && read(receiving, &report, sizeof report) == sizeof report;
+	reported = spoke && read(receiving, &report, sizeof report) == sizeof report;
 	/* Tried here too: it is we who will look. Where it could not open it, it says so itself. */
 	if (status >= 0 &&
 	    !STEP_TRY(&trial->steps, watch, unless_gone(procfs_read(status, &used) ? 0 : -1)))
 		trial->layers = BIT(watch);
 	if (!end_process(launched.pid, pidfd, &trial->steps, err))
 		return false;
-	if (told)
+	if (reported)
 		take_report(trial, &report);
-	trial->hapless = !told;
-	return told || error_set(err, RLMD_ERROR_SANDBOX, "the first worker %s",
-				 spoke ? "ended without a word" : "is too slow");
+	trial->hapless = !reported;
+	return reported || error_set(err, RLMD_ERROR_SANDBOX, "the first worker %s",
+				     spoke ? "ended without a word" : "is too slow");
 }
 
 /* How to go on if a template, or its first worker, failed. */

@@ -95,13 +95,13 @@ bool rlmd_context_get_input(const struct rlmd_context *published, size_t index,
 {
 	const struct context_input *input;
 	const struct text_scan *scan;
-	struct rlmd_context_input told;
+	struct rlmd_context_input info;
 
 	if (index >= rlmd_context_count(published))
 		return false;
 	input = &published->context.inputs[index];
 	scan = memfile_scan(input->file);
-	told = (struct rlmd_context_input){
+	info = (struct rlmd_context_input){
 		.name = input->name,
 		.content = memfile_text(input->file),
 		.characters = scan->characters,
@@ -111,14 +111,14 @@ bool rlmd_context_get_input(const struct rlmd_context *published, size_t index,
 		.files = file_index_count(input->files),
 		.left_out = input->left_out,
 	};
-	return abi_copy_out(ret, &told, sizeof told, sizeof told);
+	return abi_copy_out(ret, &info, sizeof info, sizeof info);
 }
 
 bool rlmd_context_get_file(const struct rlmd_context *published, size_t index, size_t file,
 			   struct rlmd_context_file *ret)
 {
 	const struct context_input *input;
-	struct rlmd_context_file told;
+	struct rlmd_context_file info;
 	struct file_entry entry;
 
 	if (index >= rlmd_context_count(published))
@@ -127,25 +127,25 @@ bool rlmd_context_get_file(const struct rlmd_context *published, size_t index, s
 	if (file >= file_index_count(input->files))
 		return false;
 	entry = file_index_get(input->files, file);
-	told = (struct rlmd_context_file){
+	info = (struct rlmd_context_file){
 		.path = entry.path.bytes,
 		.text = text_slice(memfile_text(input->file), entry.first_byte,
 				   entry.first_byte + entry.bytes),
 		.status = entry.status,
 	};
-	return abi_copy_out(ret, &told, sizeof told, sizeof told);
+	return abi_copy_out(ret, &info, sizeof info, sizeof info);
 }
 
 bool rlmd_context_get_skipped(const struct rlmd_context *published, size_t index, size_t number,
 			      struct rlmd_context_skipped *ret)
 {
-	struct rlmd_context_skipped told = {0};
+	struct rlmd_context_skipped info = {0};
 
 	if (index >= rlmd_context_count(published) ||
-	    !skipped_get(published->context.inputs[index].skipped, number, &told.path,
-			 &told.reason))
+	    !skipped_get(published->context.inputs[index].skipped, number, &info.path,
+			 &info.reason))
 		return false;
-	return abi_copy_out(ret, &told, sizeof told, sizeof told);
+	return abi_copy_out(ret, &info, sizeof info, sizeof info);
 }
 
 struct rlmd_text rlmd_context_changes(const struct rlmd_context *published, size_t index)

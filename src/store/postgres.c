@@ -438,8 +438,8 @@ struct postgres {
 	int64_t key; /* random; the lock of this number is held by its connection */
 	enum postgres_state state;
 	bool was_open;
-	bool told_away; /* and not yet that it came back */
-	bool told_held; /* and not yet that it is free */
+	bool away_reported; /* and not yet that it came back */
+	bool held_reported; /* and not yet that it is free */
 	int64_t retry_ms;
 
 	PGconn *conn;                 /* owned, or NULL */
@@ -474,17 +474,17 @@ static bool is_held(struct postgres *pg, enum store_fault fault)
 {
 	if (fault != STORE_LOCKED || pg->options.patience_ms)
 		return false;
-	if (!pg->told_held)
+	if (!pg->held_reported)
 		tell(pg, STORE_HELD);
-	pg->told_held = true;
+	pg->held_reported = true;
 	return true;
 }
 
 static void note_free(struct postgres *pg)
 {
-	if (pg->told_held)
+	if (pg->held_reported)
 		tell(pg, STORE_FREED);
-	pg->told_held = false;
+	pg->held_reported = false;
 }
 
 static void finish(struct postgres *pg)
@@ -554,9 +554,9 @@ static void lose(struct postgres *pg)
 	finish(pg);
 	pg->failure.fault = STORE_FINE;
 	pg->state = AWAY;
-	if (!held && !pg->told_away)
+	if (!held && !pg->away_reported)
 		tell(pg, STORE_WENT_AWAY);
-	pg->told_away = pg->told_away || !held;
+	pg->away_reported = pg->away_reported || !held;
 	pg->timer = timer_new(pg->base, pg->retry_ms, on_retry, pg);
 	pg->retry_ms = 2 * pg->retry_ms < RETRY_MAX_MS ? 2 * pg->retry_ms : RETRY_MAX_MS;
 }
@@ -712,11 +712,11 @@ static void prepare_on(struct postgres *pg)
 		pg->timer = NULL;
 		pg->was_open = true;
 		pg->retry_ms = RETRY_MS;
-		if (pg->told_away) {
+		if (pg->away_reported) {
 			tell(pg, STORE_CAME_BACK);
 			tell(pg, STORE_CHANGED);
 		}
-		pg->told_away = false;
+		pg->away_reported = false;
 		note_free(pg);
 		send_waiting(pg);
 	}

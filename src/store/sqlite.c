@@ -43,7 +43,7 @@ struct sqlite {
 	struct event_base *base; /* lent */
 	struct event *wake;      /* owned */
 	struct timer *timer;     /* owned, or NULL: the next look */
-	bool told_held;          /* what was told last of `held` */
+	bool held_reported;      /* what was told last of `held` */
 	struct store_options options;
 };
 
@@ -194,7 +194,7 @@ static void on_wake(evutil_socket_t fd, short what, void *arg)
 	pthread_mutex_lock(&sqlite->mutex);
 	eventfd_read(fd, &count);
 	held = sqlite->held;
-	news = held != sqlite->told_held;
+	news = held != sqlite->held_reported;
 	if (!news)
 		query = TAILQ_FIRST(&sqlite->done);
 	if (query)
@@ -208,7 +208,7 @@ static void on_wake(evutil_socket_t fd, short what, void *arg)
 	pthread_mutex_unlock(&sqlite->mutex);
 
 	look_later(sqlite);
-	sqlite->told_held = held;
+	sqlite->held_reported = held;
 	if (query)
 		query_end(query);
 	else if (news && sqlite->options.news)

@@ -67,7 +67,7 @@ struct sqlite_file {
 	struct sqlite_file_options options; /* their pointers are lent */
 	char *path;                         /* owned: without a link on the way to the directory */
 	int64_t waiting_since;              /* for others' locks; 0: it does not */
-	bool told;                          /* that one holds it */
+	bool reported;                      /* that one holds it */
 	enum store_fault fault;             /* the last one */
 	int64_t began;                      /* what goes on; of clock_ms() */
 	int64_t now;                        /* of the transaction */
@@ -232,8 +232,8 @@ static bool wait_for_others(struct sqlite_file *file)
 	if (*options->stop ||
 	    (options->patience_ms && now - file->waiting_since >= options->patience_ms))
 		return false;
-	if (!options->patience_ms && !file->told && now - file->waiting_since >= TELL_MS) {
-		file->told = true;
+	if (!options->patience_ms && !file->reported && now - file->waiting_since >= TELL_MS) {
+		file->reported = true;
 		options->held(options->owner, true);
 	}
 	nanosleep(&nap, NULL);
@@ -243,9 +243,9 @@ static bool wait_for_others(struct sqlite_file *file)
 /* The lock is free, or is not waited for any more. */
 static void end_waiting(struct sqlite_file *file)
 {
-	if (file->told)
+	if (file->reported)
 		file->options.held(file->options.owner, false);
-	file->told = false;
+	file->reported = false;
 	file->waiting_since = 0;
 }
 

@@ -62,23 +62,23 @@ static void on_any(void *owner, const json_t *event, struct rlmd_text line)
 		last->start = line.bytes;
 }
 
-struct told {
+struct event_reader {
 	rlmd_trace_event_fn *fn;
 	void *owner;
 };
 
 static void on_last(void *owner, const json_t *event, struct rlmd_text line)
 {
-	struct told *told = owner;
+	struct event_reader *event_reader = owner;
 
-	told->fn(told->owner, json_get_string(event, "event"), line);
+	event_reader->fn(event_reader->owner, json_get_string(event, "event"), line);
 }
 
 bool rlmd_trace_events(struct rlmd_text lines, const char *name, rlmd_trace_event_fn *fn,
 		       void *owner, struct rlmd_error *err)
 {
 	struct last last = {NULL};
-	struct told told = {fn, owner};
+	struct event_reader event_reader = {fn, owner};
 
 	if (!fn || (lines.size && !lines.bytes))
 		return error_set(err, RLMD_ERROR_USAGE, "a trace or its reader is NULL");
@@ -89,5 +89,5 @@ bool rlmd_trace_events(struct rlmd_text lines, const char *name, rlmd_trace_even
 	if (!last.start)
 		return error_set(err, RLMD_ERROR_INPUT, "%s is no trace: it has no event", name);
 	return lines_each(text_slice(lines, (size_t)(last.start - lines.bytes), lines.size),
-			  on_last, &told, err);
+			  on_last, &event_reader, err);
 }

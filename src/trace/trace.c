@@ -21,8 +21,8 @@ enum {
 };
 
 struct trace {
-	trace_kinds told; /* to `fn` */
-	trace_kinds made; /* for it and the tree */
+	trace_kinds kinds; /* to `fn` */
+	trace_kinds made;  /* for it and the tree */
 	trace_fn *fn;
 	void *owner;
 	int64_t start;
@@ -51,7 +51,7 @@ struct trace *trace_new(bool tree, trace_kinds kinds, trace_fn *fn, void *owner)
 {
 	struct trace *trace = xcalloc(1, sizeof *trace);
 
-	trace->told = kinds;
+	trace->kinds = kinds;
 	trace->made = kinds | (tree ? tree_kinds() : 0);
 	trace->fn = fn;
 	trace->owner = owner;
@@ -100,7 +100,7 @@ void trace_event(struct trace *trace, enum trace_kind kind, json_t *event)
 	json_put(event, "ms", json_make_integer(trace_ms(trace, clock_ms())));
 	if (trace->tree)
 		tree_feed(trace->tree, event);
-	if (trace->told & trace_only(kind))
+	if (trace->kinds & trace_only(kind))
 		trace->fn(trace->owner, kind, event);
 	json_decref(event);
 }

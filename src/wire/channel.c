@@ -51,13 +51,13 @@ struct channel {
 	bool allowed;            /* those of this frame may come */
 
 	bool paused;
-	bool crowded;    /* it sent a frame and had CROWDED bytes to read: it reads first */
-	bool ended;      /* end of file was seen */
-	bool deaf;       /* the other side closed its end: nothing can be sent */
-	bool delivering; /* a callback is on the stack, so the struct must last */
-	bool freed;      /* it was freed in that callback */
-	bool failed;     /* `error` is to be told at the next occasion */
-	bool told;       /* that it is over; everything rests */
+	bool crowded;      /* it sent a frame and had CROWDED bytes to read: it reads first */
+	bool ended;        /* end of file was seen */
+	bool deaf;         /* the other side closed its end: nothing can be sent */
+	bool delivering;   /* a callback is on the stack, so the struct must last */
+	bool freed;        /* it was freed in that callback */
+	bool failed;       /* `error` is to be told at the next occasion */
+	bool end_reported; /* everything rests */
 	struct rlmd_error error;
 
 	channel_admit_fn *admit; /* or NULL */
@@ -153,7 +153,7 @@ static void over(struct channel *channel, const struct rlmd_error *err)
 	event_del(channel->writable);
 	event_del(channel->late);
 	event_del(channel->again);
-	channel->told = true;
+	channel->end_reported = true;
 	channel->on_over(channel->owner, &copy);
 }
 
@@ -375,7 +375,7 @@ static void on_late(evutil_socket_t fd, short what, void *arg)
 
 void channel_pause(struct channel *channel, bool paused)
 {
-	if (channel->paused == paused || channel->told)
+	if (channel->paused == paused || channel->end_reported)
 		return;
 	channel->paused = paused;
 	if (paused) {
@@ -391,7 +391,7 @@ void channel_allow(struct channel *channel, size_t weight)
 	bool waited = held_back(channel);
 
 	channel->allowance = weight;
-	if (waited && !held_back(channel) && !channel->paused && !channel->told)
+	if (waited && !held_back(channel) && !channel->paused && !channel->end_reported)
 		loop_add(channel->again, &(struct timeval){0});
 }
 
@@ -448,11 +448,11 @@ void channel_send(struct channel *channel, struct frame *frame)
 	size_t size;
 	struct rlmd_error err;
 
-	if (unread > UNREAD_MAX + channel->largest && !channel->told) {
+	if (unread > UNREAD_MAX + channel->largest && !channel->end_reported) {
 		error_set(&err, RLMD_ERROR_WORKER, "it does not read what it is sent");
 		fail(channel, &err);
 		loop_add(channel->again, &(struct timeval){0});
-	} else if (!channel->deaf && !channel->told) {
+	} else if (!channel->deaf && !channel->end_reported) {
 		frame_encode(frame, channel->output);
 		size = evbuffer_get_length(channel->output) - unread;
 		if (size > channel->largest)

@@ -203,7 +203,7 @@ static enum lease_state look(struct machine *machine, int who)
 	struct lease_lack lack = {0};
 	enum lease_state state = lease_look(accounts_of(machine->accounts, names[who]), &lack);
 
-	ends_told += lack.why && !lack.told;
+	ends_told += lack.why && !lack.reported;
 	free(lack.why);
 	return state;
 }
