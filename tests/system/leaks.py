@@ -102,6 +102,12 @@ def remember_children():
     return unittest.mock.patch.object(subprocess.Popen, "__init__", start), children
 
 
+def supervisor_of(cgroup):
+    """The pid in a cgroup's name, where it is of our pid namespace: others have their own pids."""
+    named = re.match(r"rlmd-(\d+)-ns(\d+)-", cgroup)
+    return int(named[1]) if named and int(named[2]) == os.stat("/proc/self/ns/pid").st_ino else None
+
+
 def is_ours(path):
     try:
         return os.stat(path).st_uid == os.geteuid()
@@ -134,9 +140,9 @@ def cgroups_left(children):
                 continue
             # Not by glob(), which fails where a test beside this one removes its own meanwhile.
             found.update(Path(place, each) for place, below, _ in os.walk(own) for each in below
-                         for name in [re.match(r"rlmd-(\d+)-", each)]
-                         if name and int(name[1]) in killed and is_ours(Path(place, each))
-                         and (not killed[int(name[1])] or is_in_use(Path(place, each))))
+                         for pid in [supervisor_of(each)]
+                         if pid in killed and is_ours(Path(place, each))
+                         and (not killed[pid] or is_in_use(Path(place, each))))
     return found
 
 

@@ -10,7 +10,6 @@ import fcntl
 import os
 import pathlib
 import random
-import re
 import shutil
 import signal
 import subprocess
@@ -47,9 +46,8 @@ def cgroups_of(pids):
     found = []
     for place, names, _ in os.walk("/sys/fs/cgroup"):
         for name in names:
-            match = re.match(r"rlmd-(\d+)-", name)
             path = os.path.join(place, name)
-            if match and int(match.group(1)) in pids and leaks.is_ours(path):
+            if leaks.supervisor_of(name) in pids and leaks.is_ours(path):
                 found.append(path)
     return found
 
