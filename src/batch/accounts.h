@@ -33,9 +33,9 @@ struct accounts_options {
 	const struct rlmd_limits *job; /* of one job, if its line says nothing; NULL: nothing */
 	const struct tenants *tenants; /* NULL: there are none */
 	bool keeps;
-	/* A tenant's jobs may be begun, or not; NULL: anybody's. From the loop. */
+	/* Whether a tenant's jobs may be begun has changed; NULL: those of any. From the loop. */
 	void (*changed)(void *owner, const char *tenant);
-	/* The store does not do what it has to. */
+	/* The store failed. */
 	void (*failed)(void *owner, const struct store_result *);
 	/* After accounts_close(). From the loop. */
 	void (*closed)(void *owner);

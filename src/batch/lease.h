@@ -15,8 +15,8 @@
  *     ^                   |
  *     `---- next job -----+--> settled: no job used it for a while, the day is over, the end
  *
- * Leases stand below each other as their accounts do. A function that is said to be for a job is
- * given the lowest one, and goes up from there.
+ * Leases stand below each other as their accounts do. Functions for a job take the lowest one, and
+ * go up from there.
  */
 #pragma once
 
@@ -43,10 +43,10 @@ struct lease_options {
 	struct rlmd_amount limit; /* RLMD_UNLIMITED: none */
 	struct rlmd_amount bound; /* the most that one job takes; RLMD_UNLIMITED: it has no limit */
 	struct lease *above;      /* lent; NULL: none */
-	/* lease_look() may tell something else now, after LEASE_WAITS; or the lease is closed. From
-	 * the loop. */
+	/* After LEASE_WAITS: lease_look() may have another answer now; or the lease is closed.
+	 * From the loop. */
 	void (*changed)(void *owner, struct lease *);
-	/* The store does not do what it has to; the lease is of no use any more. */
+	/* The store failed; the lease is of no use any more. */
 	void (*failed)(void *owner, const struct store_result *);
 	void *owner; /* lent */
 };
@@ -67,7 +67,7 @@ enum lease_state {
 struct lease_lack {
 	int64_t again_ms; /* when to ask again, on clock_ms(); INT64_MAX: never, and then also: */
 	char *why;     /* whose limit it is and what can be done, for people; the caller frees it */
-	bool reported; /* it was so before, and no job was begun since */
+	bool reported; /* a caller had this before, and no job was begun since */
 };
 
 /* Whether a job may be begun; of LEASE_EMPTY also why not. */
@@ -100,12 +100,12 @@ struct lease_bill {
 	size_t count;
 };
 
-/* The entry is on its way into the store. It is there, or is not (`lost` NULL): `lost` says of each
- * lease of the bill whether that was over by then. */
+/* lease_pay(): an entry with this bill is on its way into the store. lease_paid(): it is there, or
+ * it is not (`lost` NULL); `lost` has for each lease of the bill whether it was over by then. */
 struct lease_bill lease_pay(struct lease *lowest, struct rlmd_amount);
 void lease_paid(struct lease *lowest, const struct lease_bill *, const bool *lost);
 
-/* Now and then, thrice while a job's lease lasts at least: renews, gives back what is not used. */
+/* At least thrice while a job's lease lasts: renews, and gives the unused part back. */
 void lease_tick(struct lease *);
 
 /* No job uses it any more: what is left is given back. True: there is nothing to wait for;

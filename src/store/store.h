@@ -1,16 +1,16 @@
 /*
- * store/store.h - what a batch remembers: its jobs, who works on them, their journals, their money.
+ * store/store.h - the memory of a batch: its jobs, claims on them, journals and accounts.
  *
- * A store outlives whoever uses it, and may be used by many at once, on many machines. It is a file
- * of SQLite or a database of PostgreSQL; what is said here holds for both.
+ * A store outlives its users, and many may use it at once, on many machines. It is a file of SQLite
+ * or a database of PostgreSQL; all that follows holds for both.
  *
- * Each operation is one transaction, asynchronous, on the event loop: it copies what it is given,
+ * Each operation is one transaction, asynchronous, on the event loop: it copies its arguments,
  * returns at once, and calls back exactly once, never before it has returned. Nothing in the loop
  * waits for a disk or a server. Operations take effect in the order in which they were asked for.
  * When a callback tells STORE_FINE, all that the operation wrote is durable: it survives the end of
- * the process and of the machine. When it tells anything else, nothing of it was written, with one
- * exception, which is said at store_journal_add(). Each operation may be asked for again when it is
- * not known whether it was done: the second time it finds its own work and tells STORE_FINE.
+ * the process and of the machine. After any other result nothing was written, with one exception,
+ * see store_journal_add(). An operation whose end is unknown may be asked for again: the second
+ * time it finds its own work and tells STORE_FINE.
  *
  * Time is the store's: PostgreSQL's clock, or that of the machine that has the file. Durations go
  * in and come out, in milliseconds; clocks of two machines are never compared. Money is in
@@ -70,19 +70,19 @@ void store_forget(struct query *);
  *
  * store_load_begin() makes the batch where there is none. Where it is ready, and `add` is false,
  * load.token is 0: nothing to do, or another file, as `batches[0].digest` tells. Otherwise the
- * caller is its loader now, and store_options' `node` stands there for others: whoever loaded it
- * before is refused from now on, and what that one left is gone. Fills load and batches (one).
+ * caller is its loader now, under the `node` of store_options: a former loader is refused from now
+ * on, and its lines are gone. Fills load and batches (one).
  */
 struct query *store_load_begin(struct store *, struct rlmd_text name, bool add, store_fn *,
 			       void *owner);
 
-/* Adds lines, those only that are new. Fills lines, for each what it was. REFUSED: somebody else
- * loads. */
+/* Adds the lines that are new. Fills lines: new, the same, or another one, for each. REFUSED: the
+ * batch has another loader. */
 struct query *store_load_add(struct store *, const struct store_load *, const struct store_line *,
 			     size_t count, store_fn *, void *owner);
 
-/* All that was added is part of the batch, and runs. The digest must not be empty. REFUSED: as
- * above. */
+/* The lines are part of the batch now, and may be claimed. The digest must not be empty. REFUSED:
+ * as above. */
 struct query *store_load_end(struct store *, const struct store_load *, struct rlmd_text digest,
 			     store_fn *, void *owner);
 
@@ -100,31 +100,30 @@ struct query *store_batches(struct store *, store_fn *, void *owner);
 struct query *store_unfinished(struct store *, store_fn *, void *owner);
 
 /*
- * Up to `most` jobs of a tenant (a NULL text: of any), by the order of the file: those that wait
- * and are due, and those of which the lease is over. They are the caller's for `lease_ms`. Fills
- * jobs.
+ * Claims up to `most` jobs of a tenant (a NULL text: of any) for `lease_ms`, in the order of the
+ * file: jobs that wait and are due, and jobs whose lease is over. Fills jobs.
  */
 struct query *store_claim(struct store *, int64_t batch, const struct rlmd_text *tenant,
 			  struct rlmd_text node, int64_t most, int64_t lease_ms, store_fn *,
 			  void *owner);
 
-/* Nothing else is at work beside it: should nobody say how it ended, that was an attempt. Of one
- * that was not alone it is none, and does not count any more when the job is claimed again.
- * REFUSED: the claim is stale. */
+/* The job runs alone from now on: if its end is never told, that counts as an attempt. A job that
+ * did not run alone has its attempt taken back when it is claimed again. REFUSED: the claim is
+ * stale. */
 struct query *store_alone(struct store *, const struct store_claim *, store_fn *, void *owner);
 
-/* Holds claims for so long from now. Fills lost, for each whether somebody else has it or it is
- * over. One that is late but that nobody took is held again. */
+/* Holds claims for `lease_ms` from now. Fills lost, for each: another node has the job, or it is
+ * over. A claim that is late is held again where no other node took the job. */
 struct query *store_renew(struct store *, const struct store_claim *, size_t count,
 			  int64_t lease_ms, store_fn *, void *owner);
 
 /*
- * Keeps an exchange with a model, before its answer is used. Its cost is counted at the leases
- * (those that are 0 do not count), or, where one is over, at its account, as far as it is more than
- * what was open then; that may then be over its limit: it was paid. An exchange with this key and
- * number that is there already stays, and nothing is counted. Fills lost, for each lease whether it
- * is over, or none: what was open of it is spent, and this may be a part of that. REFUSED: the
- * claim is stale; nothing is kept or counted.
+ * Keeps an exchange with a model, before its answer is used, and counts its cost at the leases (0:
+ * none). Where a lease is over, its account counts the part of the cost beyond the amount that was
+ * open at the end of the lease; the account may pass its limit by that, for the call was billed. An
+ * exchange with this key and number that is there already stays, and nothing is counted. Fills
+ * lost, for each lease: it is over, or there is none. REFUSED: the claim is stale; nothing is kept
+ * or counted.
  */
 struct query *store_journal_add(struct store *, const struct store_claim *,
 				const struct store_exchange *, const int64_t *leases, size_t count,
@@ -135,24 +134,25 @@ struct query *store_journal_add(struct store *, const struct store_claim *,
 struct query *store_journal_read(struct store *, int64_t job, int64_t after, int64_t most,
 				 store_fn *, void *owner);
 
-/* The journal of a job that succeeded goes. REFUSED: the claim is stale. A job that waits can be
- * finished by the token that store_jobs() told, as long as nobody claims it. */
+/* Ends a job; its journal goes if it succeeded. REFUSED: the claim is stale. A job that waits can
+ * be ended, too, by the token of store_jobs(), as long as it is not claimed. */
 struct query *store_finish(struct store *, const struct store_claim *, const struct store_outcome *,
 			   store_fn *, void *owner);
 
-/* Gives a job back: it is due in `delay_ms`. `counts`: it was an attempt. REFUSED: stale. */
+/* Gives a job back, due in `delay_ms`. `counts`: this was an attempt. REFUSED: the claim is stale.
+ * */
 struct query *store_postpone(struct store *, const struct store_claim *, int64_t delay_ms,
 			     struct rlmd_text error, bool counts, store_fn *, void *owner);
 
 /*
- * Jobs that failed with this error (NULL: with any) wait again, with no attempt so far. Their
- * journals go where `afresh` is true: with the same answers some would fail in the same way. Fills
- * count: how many they are.
+ * Has jobs that failed with this error (NULL: with any) wait again, with no attempt so far. With
+ * `afresh` their journals go: with the same answers some would fail in the same way. Fills count,
+ * the number of these jobs.
  */
 struct query *store_rerun(struct store *, int64_t batch, const struct rlmd_text *error, bool afresh,
 			  store_fn *, void *owner);
 
-/* Jobs that succeeded, but with degraded answers, wait again, and are asked anew. Fills count. */
+/* Has jobs with degraded answers wait again, without their journals. Fills count. */
 struct query *store_rerun_degraded(struct store *, int64_t batch, store_fn *, void *owner);
 
 /*
@@ -164,33 +164,32 @@ struct query *store_account(struct store *, int64_t batch, struct rlmd_text tena
 			    int64_t limit_cost, int64_t limit_tokens, store_fn *, void *owner);
 
 /*
- * Takes up to so much of an account for a node to spend within `lease_ms`; what is granted is what
- * the limits leave, besides what was spent and what leases hold. Nothing is granted where nothing
- * is left of what was asked for; who asks for nothing has an empty one. Leases that are over are
- * ended first: what journals show of them was spent, and what was open; the rest is free. Fills
- * lease.
+ * Takes a lease of an account for a node, of at most `cost` and `tokens`, for `lease_ms`. It gets
+ * the part of these that the limits leave beside the account's spending and other leases; there is
+ * no lease where they leave nothing (a lease of 0 and 0 is always there). Leases that are over are
+ * ended first: bills in journals and open amounts count as spent, the rest is free. Fills lease.
  */
 struct query *store_lease_take(struct store *, int64_t account, struct rlmd_text node, int64_t cost,
 			       int64_t tokens, int64_t lease_ms, store_fn *, void *owner);
 
 /*
- * Makes a lease larger or smaller, and holds it for so long from now: `cost` and `tokens` are what
- * it is to have in all, what journals show included. It grows by as much as the limits leave; what
- * it gives up is free for others. `open_cost` and `open_tokens` are what may be spent while no
- * journal shows it, by calls in flight: should the lease run out that counts as spent, for nobody
- * hears any more what they cost. Fills lease. Leases of others that are over are ended first.
+ * Makes a lease larger or smaller, and holds it for `lease_ms` from now. `cost` and `tokens` are
+ * its size, bills in journals included; it grows by as much as the limits leave, and an amount
+ * that it gives up is free for others. `open_cost` and `open_tokens` are the amounts that calls in
+ * flight may be billed and no journal shows yet: they count as spent if the lease runs out. Leases
+ * of others that are over are ended first. Fills lease.
  */
 struct query *store_lease_hold(struct store *, int64_t lease, int64_t cost, int64_t tokens,
 			       int64_t open_cost, int64_t open_tokens, int64_t lease_ms, store_fn *,
 			       void *owner);
 
-/* Ends a lease: so much was spent in all, journals included; the rest is free. Of one that was
- * ended as over, what was spent beyond what was counted then is counted now: it was paid; or what
- * was less is free again. One that is settled already stays as it is. */
+/* Ends a lease of which `cost` and `tokens` were spent, bills in journals included; the rest is
+ * free. Of a lease that was ended as over, the difference to the amount that was counted then is
+ * counted now, up or down. A lease that is settled already stays as it is. */
 struct query *store_lease_settle(struct store *, int64_t lease, int64_t cost, int64_t tokens,
 				 store_fn *, void *owner);
 
-/* A breaker of a tenant's key; opened again, it keeps its time. */
+/* The breaker of a tenant's key. One that is open keeps the time of its first opening. */
 struct query *store_breaker_open(struct store *, int64_t batch, struct rlmd_text tenant,
 				 struct rlmd_text provider, struct rlmd_text why, store_fn *,
 				 void *owner);
@@ -198,27 +197,27 @@ struct query *store_breaker_close(struct store *, int64_t batch, struct rlmd_tex
 				  struct rlmd_text provider, store_fn *, void *owner);
 struct query *store_breakers(struct store *, int64_t batch, store_fn *, void *owner);
 
-/* The jobs of a batch that have these custom_ids, whether they are over or not. Fills jobs, one for
- * each custom_id; its id is 0 where there is none. */
+/* The jobs of a batch with these custom_ids, in whatever state. Fills jobs, one for each custom_id;
+ * its id is 0 where there is none. */
 struct query *store_jobs(struct store *, int64_t batch, const struct rlmd_text *custom_ids,
 			 size_t count, store_fn *, void *owner);
 
-/* Of each tenant that has jobs. Reads all jobs of the batch. Fills counts. */
+/* The numbers of each tenant that has jobs. Reads all jobs of the batch. Fills counts. */
 struct query *store_counts(struct store *, int64_t batch, store_fn *, void *owner);
 
 /* The nodes that have claims or money of a batch, or, where that is 0, of any. Fills nodes. */
 struct query *store_nodes(struct store *, int64_t batch, store_fn *, void *owner);
 
 /*
- * This node is known to be dead: its jobs, of whatever batch, wait for others now, and its money is
- * ended when others take some. Should it write all the same, it is refused.
+ * Releases a node that is known to be dead: its jobs, of all batches, wait again, and its leases
+ * are ended when others take some. It is refused if it writes all the same.
  */
 struct query *store_release(struct store *, struct rlmd_text node, store_fn *, void *owner);
 
 /*
- * Up to `most` jobs that are over, in the order in which they ended, those after the place `after`
- * (0: from the first): who goes on from the last place that it has seen misses none. `sorted`: by
- * the order of the file, and `after` is a number. Fills jobs.
+ * Up to `most` jobs that are over, in the order of their ends, after the place `after` (0: from the
+ * first). A reader that goes on from the last place that it saw misses none. `sorted`: in the order
+ * of the file, and `after` is a number. Fills jobs.
  */
 struct query *store_results(struct store *, int64_t batch, int64_t after, int64_t most, bool sorted,
 			    store_fn *, void *owner);
