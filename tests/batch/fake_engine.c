@@ -56,6 +56,12 @@ void fake_engine_end(struct rlmd_job *job, struct fake_answer answer)
 	loop_post(job->end);
 }
 
+struct fake_answer fake_engine_stays(const char *task)
+{
+	(void)task;
+	return (struct fake_answer){.stays = true};
+}
+
 static char *copy(struct rlmd_text text)
 {
 	return text.bytes ? xstrndup(text.bytes, text.size) : NULL;

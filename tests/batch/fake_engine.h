@@ -51,4 +51,7 @@ struct tenancy_needs;
 struct rlmd_sandbox *fake_engine_sandbox(void *owner, const struct tenancy_needs *,
 					 struct rlmd_error *);
 
+/* An `answer`: each job stays. */
+struct fake_answer fake_engine_stays(const char *task);
+
 void fake_engine_end(struct rlmd_job *, struct fake_answer);

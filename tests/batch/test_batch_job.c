@@ -108,16 +108,10 @@ static void await_end(void)
 	assert_int_equal(test.ended, 1);
 }
 
-static struct fake_answer stays(const char *task)
-{
-	(void)task;
-	return (struct fake_answer){.stays = true};
-}
-
 /* The job of a line, as the engine got it; lent. */
 static const struct rlmd_job *job_of(const char *line)
 {
-	fake_engine.answer = stays;
+	fake_engine.answer = fake_engine_stays;
 	begin(line);
 	while (!fake_engine.started[0] && !test.ended)
 		event_base_loop(test.base, EVLOOP_ONCE);

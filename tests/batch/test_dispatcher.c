@@ -226,12 +226,6 @@ static void test_all_succeed(void **state)
 	assert_int_equal(test.tells, 0);
 }
 
-static struct fake_answer stays(const char *task)
-{
-	(void)task;
-	return (struct fake_answer){.stays = true};
-}
-
 static void await_jobs(int64_t jobs)
 {
 	while (fake_engine.now < jobs)
@@ -255,7 +249,7 @@ static void test_failures(void **state)
 	};
 
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-		fake_engine.answer = stays;
+		fake_engine.answer = fake_engine_stays;
 		begin(1);
 		await_jobs(1);
 		dispatcher_drain(test.dispatcher); /* it is not tried again here */
@@ -376,38 +370,37 @@ static struct fake_answer fails_for_good(const char *task)
 	return (struct fake_answer){.error = *task == 'a' ? RLMD_ERROR_NONE : RLMD_ERROR_SCHEMA};
 }
 
-static void test_halt(void **state)
+/* All jobs but the first fail, one at a time. */
+static void assert_halts_at_second(struct halt halt)
 {
-	(void)state;
 	fake_engine.answer = fails_for_good;
 	test.options.max_jobs = 1;
-	test.options.halt = (struct halt){.failures = 2};
+	test.options.halt = halt;
 	begin(6);
 	await_end();
 	assert_int_equal(test.halted_failed, 2);
 	assert_int_equal(test.halted_ended, 3);
 	assert_jobs(1, 2, 3);
+}
+
+static void test_halt(void **state)
+{
+	(void)state;
+	assert_halts_at_second((struct halt){.failures = 2});
 }
 
 /* Both have to be reached. */
 static void test_halt_by_a_share(void **state)
 {
 	(void)state;
-	fake_engine.answer = fails_for_good;
-	test.options.max_jobs = 1;
-	test.options.halt = (struct halt){.failures = 1, .percent = 60};
-	begin(6);
-	await_end();
-	assert_int_equal(test.halted_failed, 2);
-	assert_int_equal(test.halted_ended, 3);
-	assert_jobs(1, 2, 3);
+	assert_halts_at_second((struct halt){.failures = 1, .percent = 60});
 }
 
 /* Those at work end; no other one begins. */
 static void test_drain(void **state)
 {
 	(void)state;
-	fake_engine.answer = stays;
+	fake_engine.answer = fake_engine_stays;
 	begin(5);
 	await_jobs(2);
 	dispatcher_drain(test.dispatcher);
@@ -421,7 +414,7 @@ static void test_drain(void **state)
 static void test_stop(void **state)
 {
 	(void)state;
-	fake_engine.answer = stays;
+	fake_engine.answer = fake_engine_stays;
 	begin(5);
 	await_jobs(2);
 	dispatcher_stop(test.dispatcher);
@@ -437,7 +430,7 @@ static void test_a_lost_claim(void **state)
 	int64_t token;
 
 	(void)state;
-	fake_engine.answer = stays;
+	fake_engine.answer = fake_engine_stays;
 	test.options.lease_ms = 150; /* renewed each 50 */
 	begin(1);
 	await_jobs(1);
@@ -574,7 +567,7 @@ static void test_the_board(void **state)
 	struct scoreboard_sum sum;
 
 	(void)state;
-	fake_engine.answer = stays;
+	fake_engine.answer = fake_engine_stays;
 	begin(3);
 	await_jobs(2);
 	dispatcher_show(test.dispatcher);
@@ -593,7 +586,7 @@ static void test_the_board(void **state)
 static void test_freed_at_work(void **state)
 {
 	(void)state;
-	fake_engine.answer = stays;
+	fake_engine.answer = fake_engine_stays;
 	begin(3);
 	await_jobs(2);
 	dispatcher_free(take_pointer(&test.dispatcher));

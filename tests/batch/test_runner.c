@@ -256,12 +256,6 @@ static void test_submit_and_work(void **state)
 	assert_int_equal(lines_of(text), 2);
 }
 
-static struct fake_answer stays(const char *task)
-{
-	(void)task;
-	return (struct fake_answer){.stays = true};
-}
-
 static void await_job(void)
 {
 	while (!fake_engine.now)
@@ -271,7 +265,7 @@ static void await_job(void)
 static void test_drain(void **state)
 {
 	(void)state;
-	fake_engine.answer = stays;
+	fake_engine.answer = fake_engine_stays;
 	begin();
 	await_job();
 	runner_drain(test.runner);
@@ -287,7 +281,7 @@ static void test_stop(void **state)
 	auto_free char *text = NULL;
 
 	(void)state;
-	fake_engine.answer = stays;
+	fake_engine.answer = fake_engine_stays;
 	begin();
 	await_job();
 	assert_string_equal(runner_name(test.runner), "jobs.jsonl");
@@ -305,7 +299,7 @@ static void test_stop(void **state)
 static void test_freed_at_work(void **state)
 {
 	(void)state;
-	fake_engine.answer = stays;
+	fake_engine.answer = fake_engine_stays;
 	begin();
 	await_job();
 	end();

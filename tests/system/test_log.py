@@ -6,12 +6,12 @@ journald what a person and a collector see. Whatever a stranger wrote stays with
 
 import json
 import os
-import re
 import signal
 import threading
 import unittest
 
 import kernel
+import leaks
 import patience
 from harness import GuardedTest, block, query, turn
 from model import Reply
@@ -295,7 +295,7 @@ class Isolation(GuardedTest):
         while not swept:  # they are empty once all that was in them is reaped
             found = records(self.replay([turn("FINAL(done)")], "-v", "--log-format", "json"))
             swept = [record["path"] for record in found if record["event"] == "leftovers_swept"
-                     and re.search(rf"rlmd-{process.pid}-", record["path"])]
+                     and leaks.supervisor_of(os.path.basename(record["path"])) == process.pid]
         self.assertLessEqual(set(swept), set(left))
 
 

@@ -8,7 +8,6 @@ import http.server
 import json
 import os
 import pathlib
-import re
 import signal
 import subprocess
 import threading
@@ -18,6 +17,7 @@ import unittest
 import leaks
 import patience
 from harness import RLMD, GuardedTest, block
+from test_left_over import cgroups_of
 
 SPACES = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
 
@@ -59,11 +59,6 @@ class Neighbours(GuardedTest):
             self.addCleanup(undo)
         return f"http://127.0.0.1:{server.server_port}/v1", asked, go
 
-    @staticmethod
-    def cgroups_of(pid):
-        return [os.path.join(place, name) for place, names, _ in os.walk("/sys/fs/cgroup")
-                for name in names if re.match(rf"rlmd-{pid}-", name)]
-
     def await_that(self, condition):
         deadline = time.monotonic() + patience.hung()
         while not condition():
@@ -82,7 +77,7 @@ class Neighbours(GuardedTest):
         process = self.start("exec", "--json", "-q", "-p", "openai", "--base-url", url, "--no-stream",
                              "--key-file", key, "-m", "a-model", "--", "the task")
         self.assertTrue(asked.wait(patience.hung()))
-        mine = self.cgroups_of(process.pid)
+        mine = cgroups_of({process.pid})
         if not mine:
             self.skipTest("no cgroup may be made here")
         self.kill_children(process.pid)
@@ -90,14 +85,14 @@ class Neighbours(GuardedTest):
         doctor = subprocess.run([*SPACES, RLMD, "doctor", "--json"], env=self.environment(), cwd=self.dir,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.assertEqual(doctor.returncode, 0, doctor.stderr)
-        self.assertEqual(self.cgroups_of(process.pid), mine)
+        self.assertEqual(cgroups_of({process.pid}), mine)
         go.set()
         out, err = process.communicate(timeout=patience.hung())
         self.assertEqual(process.returncode, 0, err)
         result = json.loads(out)
         self.assertEqual(result["output"], "42")
         self.assertIn("pids_cgroup", result["sandbox"]["layers"])
-        self.assertEqual(self.cgroups_of(process.pid), [])
+        self.assertEqual(cgroups_of({process.pid}), [])
 
 
 if __name__ == "__main__":
