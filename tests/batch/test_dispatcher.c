@@ -205,14 +205,24 @@ static struct fake_answer costs(const char *task)
 	return (struct fake_answer){.cost = 5, .tokens = 3};
 }
 
+static void await_jobs(int64_t jobs)
+{
+	while (fake_engine.now < jobs)
+		turn();
+}
+
 /* So many at once, in the order of the file; each result is in the store before the end. */
 static void test_all_succeed(void **state)
 {
 	const struct told_job *job;
 
 	(void)state;
-	fake_engine.answer = costs;
+	fake_engine.answer = fake_engine_stays;
 	begin(5);
+	await_jobs(2);
+	fake_engine.answer = costs;
+	for (size_t i = 0; i < 2; i++)
+		fake_engine_end(fake_engine.started[i], costs(NULL));
 	await_end();
 	assert_int_equal(test.error, RLMD_ERROR_NONE);
 	assert_string_equal(fake_engine.tasks, "abcde");
@@ -224,12 +234,6 @@ static void test_all_succeed(void **state)
 	assert_int_equal(job->cost, 5);
 	assert_int_equal(job->tokens, 3);
 	assert_int_equal(test.tells, 0);
-}
-
-static void await_jobs(int64_t jobs)
-{
-	while (fake_engine.now < jobs)
-		turn();
 }
 
 /* By the kind of its error: some are results, some wait as another attempt, some as they were. */
@@ -304,26 +308,17 @@ static void test_another_attempt(void **state)
 	assert_int_equal(job_of("a")->attempts, 2);
 }
 
-static struct fake_answer lacks_memory(const char *task)
-{
-	static int before;
-
-	if (*task != 'a')
-		return (struct fake_answer){.stays = true};
-	return (struct fake_answer){.error = before++ ? RLMD_ERROR_NONE : RLMD_ERROR_MACHINE};
-}
-
 /* A machine that has too little for two: no attempt, and fewer at once from then on. */
 static void test_fewer_at_once(void **state)
 {
 	(void)state;
-	fake_engine.answer = lacks_memory;
+	fake_engine.answer = fake_engine_stays;
 	begin(3);
+	await_jobs(2);
+	fake_engine_end(fake_engine.started[0], (struct fake_answer){.error = RLMD_ERROR_MACHINE});
 	while (!test.tells)
 		turn();
 	assert_non_null(strstr(test.said, "fewer"));
-	while (strlen(fake_engine.tasks) < 2)
-		turn();
 	fake_engine.answer = NULL;
 	for (size_t i = 0; i < 3; i++)
 		if (fake_engine.started[i])
