@@ -161,6 +161,29 @@ class DemoBuildTest(unittest.TestCase):
         self.assertEqual([each for each in inputs if re.match(r"(tests|bench)/", each)], [])
 
 
+class SuitesTest(unittest.TestCase):
+    def introspect(self, what):
+        done = subprocess.run(["meson", "introspect", what, str(tree.BUILD)], check=True,
+                              capture_output=True, text=True)
+        return json.loads(done.stdout)
+
+    def test_each_file_of_tests_is_run(self):
+        """By a test of the build, itself or as the program that it is compiled to."""
+        run = {os.path.realpath(Path(tree.BUILD, word)) for test in self.introspect("--tests")
+               for word in test["cmd"]}
+        run.update(source for target in self.introspect("--targets")
+                   if run.intersection(map(os.path.realpath, target["filename"]))
+                   for group in target["target_sources"] for source in group.get("sources", ()))
+        sanitize, = (option["value"] for option in self.introspect("--buildoptions")
+                     if option["name"] == "b_sanitize")
+        left_out = {tree.ROOT / "tests/system/test_starved.py"} if sanitize != "none" else set()
+        files = {path for path in tree.files(".c", ".py", under=("tests",))
+                 if path.name.startswith("test_")} - left_out
+        self.assertGreater(len(files), 300)
+        self.assertEqual([tree.name(path) for path in sorted(files)
+                          if os.path.realpath(path) not in run], [])
+
+
 class RealServersTest(unittest.TestCase):
     """The optional suite of real servers, where they are not."""
 
