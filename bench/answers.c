@@ -8,7 +8,7 @@
  * written. A task with "turns=N" is one of a run: each of its turns is answered by a block that
  * asks eight questions at once, the last of which sets the final answer. The official library runs
  * the same blocks. With "large=N", too, there is one question instead, to which the answer is a
- * text of N bytes.
+ * text of N bytes; with "given=N" one sub-run instead, whose context has N bytes.
  */
 #include <arpa/inet.h>
 #include <event2/buffer.h>
@@ -42,6 +42,9 @@ enum { EVENTS_MAX = 100000, DAY = 24 * 60 * 60, BACKLOG = 8192, ALLOWED_OPEN = 1
 #define BLOCK_END "```\\n"
 #define LARGE_BLOCK                                                                                \
 	"```repl\\ntext = llm_query('bytes=%zu', max_tokens=10000000)\\nprint(len(text))\\n"
+#define GIVING_BLOCK                                                                               \
+	"```repl\\ntext = ('GET /index.html 200 ' * 4 + chr(10)) * (%zu // 81)\\n"                 \
+	"print(rlm_query('How many lines? turns=1', context=text))\\n"
 #define ANSWER "answer['content'] = 'done'\\nanswer['ready'] = True\\n"
 #define PIECE  " piece %d" /* another one each time: who repeats himself is cut off */
 #define USAGE  "\"usage\":{\"prompt_tokens\":40,\"completion_tokens\":%d,\"total_tokens\":%d}"
@@ -156,14 +159,17 @@ static const char *words_of(struct rlmd_text request, int turns)
 	return turn < turns ? BLOCK BLOCK_END : BLOCK ANSWER BLOCK_END;
 }
 
-/* A run's words, with one large question in the place of eight. */
-static void put_words(char words[static 1024], const char *usual, size_t large)
+/* A run's words, with one large question or a sub-run in the place of eight questions. */
+static void put_words(char words[static 1024], const char *usual, size_t large, size_t given)
 {
-	bool last = strstr(usual, ANSWER);
+	const char *end = strstr(usual, ANSWER) ? ANSWER : "";
 
-	snprintf(words, 1024, "%s", usual);
 	if (large)
-		snprintf(words, 1024, LARGE_BLOCK "%s" BLOCK_END, large, last ? ANSWER : "");
+		snprintf(words, 1024, LARGE_BLOCK "%s" BLOCK_END, large, end);
+	else if (given)
+		snprintf(words, 1024, GIVING_BLOCK "%s" BLOCK_END, given, end);
+	else
+		snprintf(words, 1024, "%s", usual);
 }
 
 /* Its text is so many bytes of lines, which differ from each other. */
@@ -193,7 +199,7 @@ static void answer(struct connection *connection, struct rlmd_text request)
 	char words[1024] = "";
 
 	if (turns)
-		put_words(words, words_of(request, turns), large);
+		put_words(words, words_of(request, turns), large, number_behind(request, "given="));
 	if (large && !turns)
 		put_large(connection->answer, large);
 	else if (text_find(request, "\"stream\":true"))
