@@ -48,5 +48,5 @@ int loop_fd(int known);
 int64_t loop_next_ms(struct event_base *);
 
 /* Runs `work` beside the loop, in a thread with all signals blocked, which are the loop's; whoever
- * starts it joins it. RLMD_ERROR_INTERNAL where the system has no room for one more. */
+ * starts it joins or detaches it. RLMD_ERROR_INTERNAL where the system has no room for one more. */
 bool loop_start_thread(pthread_t *ret, void *(*work)(void *), void *owner, struct rlmd_error *);

@@ -1,6 +1,7 @@
 #include "base/memfile.h"
 
 #include <assert.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -9,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/loop.h"
 
 struct memfile {
 	int references;
@@ -18,7 +20,7 @@ struct memfile {
 	int fd;    /* owned, or -1 */
 	void *map; /* owned: of the file, or NULL before the first use; or the bytes themselves */
 	size_t map_room;
-	bool private; /* what outgrows the heap goes to `map` */
+	bool private; /* what outgrows the heap goes to `map`, up to MEMFILE_PRIVATE_MAX */
 	bool sealed;
 	size_t size;
 	struct text_scan scan; /* of all of it, from the seal on */
@@ -44,16 +46,21 @@ struct memfile *memfile_new_private(const char *name)
 	return file;
 }
 
-/* Moves to a memory file; the bytes stay where they are lent. */
-static bool spill(struct memfile *file, struct rlmd_error *err)
+/* Copies the first bytes to a memory file. */
+static bool spill(struct memfile *file, size_t size, struct rlmd_error *err)
 {
-	struct rlmd_text bytes = file->map ? text_from(file->map, file->size)
-					   : text_from(file->heap, file->heap_size);
+	struct rlmd_text bytes = text_from(file->map ? file->map : file->heap, size);
 
 	file->fd = memfd_create(file->name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (file->fd >= 0 && file_write_all(file->fd, bytes))
 		return true;
 	return error_errno(err, RLMD_ERROR_MACHINE, "no memory file for %zu bytes", file->size);
+}
+
+static void unmap(struct memfile *file)
+{
+	if (file->map)
+		munmap(take_pointer(&file->map), file->map_room);
 }
 
 static void keep_on_heap(struct memfile *file, struct rlmd_text text)
@@ -95,6 +102,7 @@ static bool keep_in_map(struct memfile *file, struct rlmd_text text, struct rlmd
 	if (file->heap) {
 		memcpy(file->map, file->heap, before);
 		free(take_pointer(&file->heap));
+		file->heap_room = 0;
 	}
 	memcpy((char *)file->map + before, text.bytes, text.size);
 	return true;
@@ -134,12 +142,13 @@ bool memfile_append_uncounted(struct memfile *file, struct rlmd_text text, struc
 		keep_on_heap(file, text);
 		return true;
 	}
-	if (file->private)
+	if (file->private && file->size <= MEMFILE_PRIVATE_MAX)
 		return keep_in_map(file, text, err);
 	if (file->fd < 0) {
-		if (!spill(file, err))
+		if (!spill(file, file->size - text.size, err))
 			return false;
 		file->heap_size = 0;
+		unmap(file);
 	}
 	return write_on(file, text, err);
 }
@@ -210,16 +219,33 @@ static void close_file(struct memfile *file)
 	file->fd = -1;
 }
 
-void memfile_unref(struct memfile *file)
+static void destroy(struct memfile *file)
 {
-	if (!file || --file->references)
-		return;
-	if (file->map)
-		munmap(file->map, file->map_room);
+	unmap(file);
 	close_file(file);
-	memfile_unref(file->whole);
 	free(file->heap);
 	free(file);
+}
+
+static void *destroy_apart(void *owner)
+{
+	destroy(owner);
+	return NULL;
+}
+
+/* The kernel takes 0.1 to 0.2 ms a megabyte to free the pages: no loop waits for that. */
+void memfile_unref(struct memfile *file)
+{
+	pthread_t thread;
+
+	if (!file || --file->references)
+		return;
+	memfile_unref(file->whole);
+	if (file->fd >= 0 && file->size > MEMFILE_PRIVATE_MAX &&
+	    loop_start_thread(&thread, destroy_apart, file, NULL))
+		pthread_detach(thread);
+	else
+		destroy(file);
 }
 
 /*
@@ -244,7 +270,7 @@ int memfile_fd(struct memfile *file, struct rlmd_error *err)
 		return memfile_fd(file->whole, err);
 	if (file->fd >= 0)
 		return file->fd;
-	if (!spill(file, err) || !seal(file, err))
+	if (!spill(file, file->size, err) || !seal(file, err))
 		close_file(file);
 	else if (file->map)
 		map_in_place(file);

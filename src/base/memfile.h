@@ -4,8 +4,9 @@
  * Contexts and every string too big for JSON live in one. It is counted by
  * references, because a run, its sub-runs and a worker being started may all
  * hold the same context; the bytes are never copied between them. A large text lies in a memory
- * file (memfd_create(2)); a small one, and one that a stranger sends, lies in our own memory until
- * somebody asks for the descriptor, so that ten thousand prompts do not take ten thousand of them.
+ * file (memfd_create(2)); a small one, and one of some megabytes that a worker sends, lies in our
+ * own memory until somebody asks for the descriptor, so that ten thousand prompts do not take ten
+ * thousand of them.
  */
 #pragma once
 
@@ -16,14 +17,16 @@
 #include "base/fixed_width.h"
 #include "base/text.h"
 
-enum { MEMFILE_HEAP_MAX = 64 << 10 }; /* bytes: up to here it lies on the heap */
+/* Bytes: up to here it lies on the heap; and, if it is private, in pages of our own. */
+enum { MEMFILE_HEAP_MAX = 64 << 10, MEMFILE_PRIVATE_MAX = 4 << 20 };
 
 struct memfile;
 
 /* An empty one with one reference. `name` is lent for good: it shows in /proc/PID/fd. */
 struct memfile *memfile_new(const char *name);
 
-/* The same, but of any size it takes no descriptor before memfile_fd(), which copies it once. */
+/* The same, but up to MEMFILE_PRIVATE_MAX it takes no descriptor before memfile_fd(), which copies
+ * it once. */
 struct memfile *memfile_new_private(const char *name);
 
 /* Appends; only before the seal. RLMD_ERROR_MACHINE when there is no memory or descriptor for it.

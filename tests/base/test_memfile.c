@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -116,8 +117,8 @@ static void test_heap(void **state)
 	memfile_unref(small);
 }
 
-/* A private one takes no descriptor, of whatever size, before somebody asks for it; its bytes stay
- * where they were lent, and are sealed like any other's. */
+/* A private one takes no descriptor before somebody asks for it; its bytes stay where they were
+ * lent, and are sealed like any other's. */
 static void test_private(void **state)
 {
 	struct memfile *file = memfile_new_private("test");
@@ -146,6 +147,36 @@ static void test_private(void **state)
 	assert_int_equal(text.bytes[sizeof block], 'b');
 	assert_int_equal(text.bytes[text.size - 1], 'j');
 	memfile_unref(file);
+}
+
+/* A large one does while it grows, so that nothing large is copied at once; and its pages are freed
+ * beside whoever gives it back. */
+static void test_large_private(void **state)
+{
+	struct memfile *file = memfile_new_private("test");
+	static char block[100001];
+	const size_t blocks = MEMFILE_PRIVATE_MAX / sizeof block + 3;
+	int fd = open("/dev/null", O_RDONLY);
+	struct rlmd_text text;
+
+	(void)state;
+	close(fd);
+	for (size_t i = 0; i < blocks; i++) {
+		assert_int_equal(fcntl(fd, F_GETFD),
+				 i * sizeof block > MEMFILE_PRIVATE_MAX ? FD_CLOEXEC : -1);
+		memset(block, 'a' + (int)(i % 26), sizeof block);
+		assert_true(memfile_append(file, text_from(block, sizeof block), NULL));
+	}
+	assert_true(memfile_seal(file, NULL));
+	assert_int_equal(memfile_fd(file, NULL), fd);
+	text = memfile_text(file);
+	assert_int_equal(text.size, blocks * sizeof block);
+	assert_int_equal(memfile_scan(file)->characters, text.size);
+	for (size_t i = 0; i < text.size; i++)
+		assert_int_equal(text.bytes[i], 'a' + (int)(i / sizeof block % 26));
+	memfile_unref(file);
+	while (fcntl(fd, F_GETFD) >= 0)
+		sched_yield();
 }
 
 /* An empty one is an empty text. */
@@ -233,7 +264,8 @@ int main(void)
 		cmocka_unit_test(test_append),  cmocka_unit_test(test_counted),
 		cmocka_unit_test(test_seal),    cmocka_unit_test(test_heap),
 		cmocka_unit_test(test_empty),   cmocka_unit_test(test_references),
-		cmocka_unit_test(test_private), cmocka_unit_test(test_forms),
+		cmocka_unit_test(test_private), cmocka_unit_test(test_large_private),
+		cmocka_unit_test(test_forms),
 	};
 
 	return cmocka_run_group_tests_name("memfile", tests, NULL, NULL);
