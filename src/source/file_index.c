@@ -166,13 +166,17 @@ static int compare_named(const void *a, const void *b)
 	return order ? order : (one->place > other->place) - (one->place < other->place);
 }
 
+/* Those of one source mostly come in their order. */
 static struct named *sort(const struct file_index *index)
 {
 	struct named *named = xcalloc(index->count + 1, sizeof *named);
+	bool sorted = true;
 
-	for (size_t i = 0; i < index->count; i++)
+	for (size_t i = 0; i < index->count; i++) {
 		named[i] = (struct named){path_of(index, &index->records[i]), (uint32_t)i};
-	if (index->count)
+		sorted = sorted && (!i || compare_named(&named[i - 1], &named[i]) < 0);
+	}
+	if (!sorted)
 		qsort(named, index->count, sizeof *named, compare_named);
 	return named;
 }
@@ -198,22 +202,28 @@ static void drop_hidden(struct file_index *index, struct named *named)
 	index->count = kept;
 }
 
+/* It is no text whose characters anybody counts. */
 static bool write_parts(const struct file_index *index, const struct named *named,
 			struct memfile *file, struct rlmd_error *err)
 {
 	struct head head = {index->count, index->paths_size, index->changes_size};
 	auto_free uint32_t *sorted = xcalloc(index->count + 1, sizeof *sorted);
+	const struct rlmd_text parts[] = {
+		text_from(&head, sizeof head),
+		text_from(index->records, index->count * sizeof *index->records),
+		text_from(sorted, index->count * sizeof *sorted),
+		text_from(index->paths, index->paths_size),
+		text_from(index->changes, index->changes_size),
+	};
 
 	for (size_t i = 0; i < index->count; i++)
 		sorted[i] = named[i].place;
-	return memfile_append(file, text_from(&head, sizeof head), err) &&
-	       memfile_append(file,
-			      text_from(index->records, index->count * sizeof *index->records),
-			      err) &&
-	       memfile_append(file, text_from(sorted, index->count * sizeof *sorted), err) &&
-	       memfile_append(file, text_from(index->paths, index->paths_size), err) &&
-	       memfile_append(file, text_from(index->changes, index->changes_size), err) &&
-	       memfile_seal(file, err);
+	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+		if (!memfile_append_uncounted(file, parts[i], err))
+			return false;
+		memfile_count(file, &(struct text_scan){.bytes = parts[i].size});
+	}
+	return memfile_seal(file, err);
 }
 
 bool file_index_seal(struct file_index *index, struct rlmd_error *err)
