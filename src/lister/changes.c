@@ -144,7 +144,7 @@ static bool open_repository(struct changes *changes, const char *path, json_t *n
 	changes->objects = objects_open(changes->repository, changes->options.alternates, err);
 	if (!changes->objects)
 		return false;
-	changes->prefix = top_place(changes->repository->top, path);
+	changes->prefix = top_prefix(changes->repository->top, path);
 	sides = sides_of(changes->options.comparison);
 	ok = open_sides(changes, &sides, changes->prefix, notes, err);
 	free(sides.base);
@@ -505,8 +505,8 @@ static void judge(struct changes *changes, struct listing_entry *entry)
 /* A sparse checkout has it, though it is not in the work tree. */
 static bool is_left_out(struct changes *changes, const char *path)
 {
-	auto_free char *prefix = top_place(changes->repository->top,
-					   listing_root(changes->listing));
+	auto_free char *prefix = top_prefix(changes->repository->top,
+					    listing_root(changes->listing));
 	auto_free char *whole = xasprintf("%s%s", prefix, path);
 	const git_index_entry *entry;
 	struct rlmd_error err;

@@ -106,7 +106,7 @@ static bool open_tree(struct listing *listing, struct repository *repository,
 	if (repository->ignored)
 		note(listing, listing->root, repository->ignored);
 	free(listing->prefix);
-	listing->prefix = top_place(repository->top, listing->root);
+	listing->prefix = top_prefix(repository->top, listing->root);
 	tree = worktree_new(repository, err);
 	if (!tree)
 		return false;

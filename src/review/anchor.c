@@ -153,8 +153,8 @@ static bool find_in(struct code *code, const struct code_file *file, const struc
 	finding->file = file;
 	finding->occurrences = 0;
 	finding->in_change = finding->by_change = false;
-	finding->place = code->work > CODE_WORK_MAX ? FINDING_NOT_TRIED : FINDING_NO_QUOTE;
-	if (!quote->count || finding->place == FINDING_NOT_TRIED)
+	finding->anchoring = code->work > CODE_WORK_MAX ? FINDING_NOT_TRIED : FINDING_NO_QUOTE;
+	if (!quote->count || finding->anchoring == FINDING_NOT_TRIED)
 		return false;
 	code->work += file->text.size / BYTES_OF_A_LINE;
 	search(code, finding, quote, true);
@@ -162,7 +162,7 @@ static bool find_in(struct code *code, const struct code_file *file, const struc
 		search(code, finding, quote, false);
 	if (!finding->occurrences)
 		return false;
-	finding->place = FINDING_ANCHORED;
+	finding->anchoring = FINDING_ANCHORED;
 	finding->last = finding->first + quote->count - 1;
 	return true;
 }
@@ -233,7 +233,7 @@ static void find_only(struct code *code, const char *path, const struct quote *q
 		found = file;
 	}
 	if (!found || !find_in(code, found, quote, finding))
-		finding->place = FINDING_NO_FILE;
+		finding->anchoring = FINDING_NO_FILE;
 }
 
 void anchor_find(struct code *code, struct finding *finding)
@@ -249,19 +249,19 @@ void anchor_find(struct code *code, struct finding *finding)
 		return;
 	}
 	path = clean(finding->path);
-	finding->place = FINDING_NO_FILE;
+	finding->anchoring = FINDING_NO_FILE;
 	if (!find_longest(code, path, &quote, finding))
 		find_only(code, path, &quote, finding);
-	if (finding->place == FINDING_NO_FILE)
+	if (finding->anchoring == FINDING_NO_FILE)
 		finding->file = NULL;
 }
 
-static void place(struct finding *finding, struct code *code, const struct ruleset *rules,
-		  bool only_changed)
+static void anchor(struct finding *finding, struct code *code, const struct ruleset *rules,
+		   bool only_changed)
 {
 	anchor_find(code, finding);
 	ruleset_apply(rules, finding);
-	if (finding->place != FINDING_ANCHORED)
+	if (finding->anchoring != FINDING_ANCHORED)
 		return;
 	if (only_changed && !code_changed(finding->file, finding->first, finding->last))
 		finding->omitted = OMITTED_UNCHANGED;
@@ -277,7 +277,7 @@ void anchor_all(struct findings *findings, struct code *code, const struct rules
 	for (enum severity severity = SEVERITY_ERROR; severity > SEVERITY_NONE; severity--)
 		for (size_t i = 0; i < findings->count; i++)
 			if (findings->items[i].severity == severity)
-				place(&findings->items[i], code, rules, only_changed);
+				anchor(&findings->items[i], code, rules, only_changed);
 	for (size_t i = 0; i < findings->count; i++)
 		patch_check(code, &findings->items[i]);
 }

@@ -16,7 +16,7 @@
 #include "review/finding.h"
 #include "review/ruleset.h"
 
-/* Sets the place, file, lines and number of occurrences of a finding. */
+/* Sets the anchoring, file, lines and number of occurrences of a finding. */
 void anchor_find(struct code *, struct finding *);
 
 /*

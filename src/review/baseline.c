@@ -41,10 +41,10 @@ static char *name_of_uri(const char *uri)
 static void add(struct baseline *baseline, const json_t *result)
 {
 	const json_t *prints = json_object_get(result, "partialFingerprints");
-	const json_t *place = json_object_get(
+	const json_t *location = json_object_get(
 		json_array_get(json_object_get(result, "locations"), 0), "physicalLocation");
-	const json_t *file = json_object_get(place, "artifactLocation");
-	int64_t line = json_get_integer(json_object_get(place, "region"), "startLine", 1);
+	const json_t *file = json_object_get(location, "artifactLocation");
+	int64_t line = json_get_integer(json_object_get(location, "region"), "startLine", 1);
 	struct baseline_entry *entry = &baseline->entries[baseline->count];
 
 	if (!fingerprint_read(json_get_text(prints, BASELINE_PRINT), &entry->print))
@@ -114,15 +114,15 @@ enum similarity { LIKE_NOTHING, LIKE_LINES, LIKE_LINES_AND_RULE, LIKE_ALL_LINES,
 
 /* Between the lines of a finding and those of an earlier one that stand in the same file. */
 static enum similarity compare(struct code *code, const struct finding *finding,
-			       const struct baseline_entry *entry, const struct print_place *place)
+			       const struct baseline_entry *entry, const struct print_match *match)
 {
 	size_t first, end = fingerprint_own(code, finding, &first), common = 0;
 	size_t old = entry->print.end - entry->print.first, new = end - first;
 	size_t narrow = old < new ? old : new, wide = old < new ? new : old;
 	bool same_rule = !strcmp(entry->rule, finding->rule);
 
-	for (size_t i = 0; i < place->count; i++)
-		common += place->own[i] >= first && place->own[i] < end;
+	for (size_t i = 0; i < match->count; i++)
+		common += match->own[i] >= first && match->own[i] < end;
 	if (!common || 2 * common < narrow + !same_rule || (!same_rule && WIDER * common < wide))
 		return LIKE_NOTHING;
 	if (common < wide)
@@ -160,13 +160,13 @@ static bool has_line(struct code *code, const struct finding *finding, const str
 static enum similarity compare_moved(struct code *code, const struct finding *finding,
 				     const struct baseline_entry *entry)
 {
-	struct print_place place;
+	struct print_match match;
 
 	if (entry->file || code->work > CODE_WORK_MAX || code_is_as_it_was(code, entry->name) ||
 	    !has_line(code, finding, &entry->print))
 		return LIKE_NOTHING;
-	place = fingerprint_find(code, finding->file, &entry->print, entry->line);
-	return place.sure ? compare(code, finding, entry, &place) : LIKE_NOTHING;
+	match = fingerprint_find(code, finding->file, &entry->print, entry->line);
+	return match.sure ? compare(code, finding, entry, &match) : LIKE_NOTHING;
 }
 
 static void use(struct baseline *baseline, struct code *code, struct finding *finding,
@@ -181,13 +181,13 @@ static void use(struct baseline *baseline, struct code *code, struct finding *fi
 		if (moved)
 			similarity = compare_moved(code, finding, entry);
 		else if (entry->file == finding->file)
-			similarity = compare(code, finding, entry, &entry->place);
+			similarity = compare(code, finding, entry, &entry->match);
 		if (similarity >= least)
 			make_known(finding, entry);
 	}
 }
 
-static void find_places(struct baseline *baseline, struct code *code)
+static void find_matches(struct baseline *baseline, struct code *code)
 {
 	for (size_t i = 0; i < baseline->count; i++) {
 		struct baseline_entry *entry = &baseline->entries[i];
@@ -195,14 +195,14 @@ static void find_places(struct baseline *baseline, struct code *code)
 
 		if (!file)
 			continue;
-		entry->place = fingerprint_find(code, file, &entry->print, entry->line);
-		entry->file = entry->place.found ? file : NULL;
+		entry->match = fingerprint_find(code, file, &entry->print, entry->line);
+		entry->file = entry->match.found ? file : NULL;
 	}
 }
 
 void baseline_apply(struct baseline *baseline, struct code *code, struct findings *findings)
 {
-	find_places(baseline, code);
+	find_matches(baseline, code);
 	for (int moved = 0; moved < 2; moved++)
 		for (enum similarity least = LIKE_ALL; least > LIKE_NOTHING; least--)
 			for (size_t i = 0; i < findings->count; i++)

@@ -24,7 +24,7 @@ struct baseline {
 		size_t line;
 		struct print print;
 		const struct code_file *file; /* lent: where it stands now; NULL: nowhere */
-		struct print_place place;
+		struct print_match match;
 		bool used;
 	} * entries; /* owned */
 	size_t count;

@@ -16,7 +16,7 @@ enum { CHANGES_DEPTH_MAX = 8 };
 
 static char *name_of(const struct code *code, const char *path)
 {
-	return xasprintf("%s%s", code->place ? code->place : "", path);
+	return xasprintf("%s%s", code->prefix ? code->prefix : "", path);
 }
 
 void code_add(struct code *code, struct rlmd_text path, struct rlmd_text text)
@@ -113,8 +113,8 @@ const struct code_file *code_find(struct code *code, struct rlmd_text path)
 
 	if (!file && !strncmp(name, "./", 2))
 		file = search(code, name + 2);
-	if (!file && code->place && !strncmp(name, code->place, strlen(code->place)))
-		file = search(code, name + strlen(code->place));
+	if (!file && code->prefix && !strncmp(name, code->prefix, strlen(code->prefix)))
+		file = search(code, name + strlen(code->prefix));
 	if (file && !file->starts) {
 		repair(file);
 		count_lines(file);
@@ -330,6 +330,6 @@ void code_done(struct code *code)
 	free(code->changed);
 	free(code->unread);
 	free(code->files);
-	free(code->place);
+	free(code->prefix);
 	*code = (struct code){0};
 }

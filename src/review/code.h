@@ -35,7 +35,7 @@ struct code_prints {
 
 struct code_file {
 	char *path;            /* owned: the context's key */
-	char *name;            /* owned: in reports: its place in the repository */
+	char *name;            /* owned: in reports: its path in the repository */
 	struct rlmd_text text; /* lent, or in `repaired` */
 	char *repaired;        /* owned: the text with U+FFFD for what is not UTF-8; or NULL */
 	size_t *starts;        /* owned: where lines begin, and the end; NULL: nobody asked */
@@ -47,14 +47,14 @@ struct code_file {
 };
 
 struct code_skipped {
-	char *name;         /* owned: its place in the repository */
+	char *name;         /* owned: its path in the repository */
 	const char *reason; /* static (rlmd_context_get_skipped()) */
 };
 
 struct code {
 	struct code_file *files; /* owned, sorted by path once code_seal() was called */
 	size_t count;
-	char *place;   /* owned: of the context in its repository, with a slash; NULL: at its top */
+	char *prefix;  /* owned: of the context in its repository, with a slash; NULL: at its top */
 	char **unread; /* owned: names of files that were changed and not loaded */
 	size_t unread_count;
 	struct code_skipped *skipped; /* owned: what was left out of the context */

@@ -83,7 +83,7 @@ static int order(size_t a, size_t b)
 static int compare(const void *left, const void *right)
 {
 	const struct finding *a = left, *b = right;
-	int by = order(a->place != FINDING_ANCHORED, b->place != FINDING_ANCHORED);
+	int by = order(a->anchoring != FINDING_ANCHORED, b->anchoring != FINDING_ANCHORED);
 
 	if (!by)
 		by = strcmp(a->path, b->path);
@@ -123,9 +123,9 @@ static bool are_same(const struct finding *a, const struct finding *b)
 {
 	bool same_rule = !strcmp(a->rule, b->rule);
 
-	if (a->place != b->place || (!same_rule && a->own_rule && b->own_rule))
+	if (a->anchoring != b->anchoring || (!same_rule && a->own_rule && b->own_rule))
 		return false;
-	if (a->place != FINDING_ANCHORED)
+	if (a->anchoring != FINDING_ANCHORED)
 		return same_rule && !strcmp(a->path, b->path) && !strcmp(a->quote, b->quote);
 	return a->file == b->file && (within(a, b) || within(b, a)) &&
 	       (same_rule ||

@@ -34,7 +34,7 @@ enum severity { SEVERITY_NONE, SEVERITY_NOTE, SEVERITY_WARNING, SEVERITY_ERROR }
 const char *finding_severity_name(enum severity);
 bool finding_severity_parse(struct rlmd_text name, enum severity *ret); /* "none", too */
 
-enum finding_place {
+enum finding_anchoring {
 	FINDING_ANCHORED,
 	FINDING_NO_FILE,      /* its path is none that was loaded */
 	FINDING_NO_QUOTE,     /* its quote stands nowhere in that file */
@@ -81,7 +81,7 @@ struct finding {
 	double confidence;
 	int64_t hint; /* the line that it named; 0: none */
 
-	enum finding_place place;
+	enum finding_anchoring anchoring;
 	const struct code_file *file; /* lent; NULL: none was found */
 	size_t first, last;           /* lines from 1 */
 	size_t occurrences;           /* of the quote */
@@ -105,11 +105,11 @@ void findings_done(struct findings *);
 void finding_done(struct finding *);
 void finding_edits_done(struct patch_file *);
 
-/* By path and lines, and then by severity, the worst first; what has no place comes last. */
+/* By path and lines, and then by severity, the worst first; what is not anchored comes last. */
 void findings_sort(struct findings *);
 
 /*
- * Findings that say the same thing of the same place become one. They do where the file is the
+ * Findings that say the same thing of the same lines become one. They do where the file is the
  * same, and both begin on the same line, or the lines of one lie within the few of the other; where
  * their rules are not the same, only if the one has at most three times as many lines, and not if
  * both are rules of one's own, which are told apart on purpose. Of those that have no lines, the

@@ -90,7 +90,7 @@ void fingerprint_all(struct code *code, struct findings *findings)
 		struct finding *finding = &findings->items[i];
 		char line[24], number[24];
 
-		if (finding->place != FINDING_ANCHORED)
+		if (finding->anchoring != FINDING_ANCHORED)
 			continue;
 		set_print(code, finding);
 		longest[i] = longest_line(code, finding);
@@ -163,7 +163,7 @@ bool fingerprint_read(struct rlmd_text text, struct print *ret)
 	return true;
 }
 
-/* --- its place ------------------------------------------------------------------------------ */
+/* --- its match ------------------------------------------------------------------------------ */
 
 /* Lines as they follow each other in one direction, from the one behind a line on. */
 struct print_side {
@@ -262,7 +262,7 @@ static void try_line(struct code *code, const struct code_prints *prints, const 
 
 /* The others of its own lines, about as far from that one as they were. */
 static void add_others(const struct print *print, const struct code_prints *prints,
-		       const struct candidate *best, struct print_place *place)
+		       const struct candidate *best, struct print_match *match)
 {
 	static const ptrdiff_t about[] = {0, 1, -1, 2, -2};
 
@@ -276,17 +276,17 @@ static void add_others(const struct print *print, const struct code_prints *prin
 			if ((off < 0) != (by < 0) || at >= prints->count ||
 			    prints->items[at].digest != print->lines[i])
 				continue;
-			place->own[place->count++] = at;
+			match->own[match->count++] = at;
 			break;
 		}
 	}
 }
 
-struct print_place fingerprint_find(struct code *code, const struct code_file *file,
+struct print_match fingerprint_find(struct code *code, const struct code_file *file,
 				    const struct print *print, size_t line)
 {
 	const struct code_prints *prints = code_prints(code, file);
-	struct print_place place = {0};
+	struct print_match match = {0};
 	struct candidate best = {0};
 	bool any = false;
 
@@ -295,11 +295,11 @@ struct print_place fingerprint_find(struct code *code, const struct code_file *f
 		try_line(code, prints, print, own, line, &best, &any);
 	}
 	if (!any)
-		return place;
-	place.sure = best.most && 2 * best.common >= best.most;
-	place.found = place.sure || !best.most ||
+		return match;
+	match.sure = best.most && 2 * best.common >= best.most;
+	match.found = match.sure || !best.most ||
 		      (print->alone[best.own] && count_of(prints, print->lines[best.own]) == 1);
-	if (place.found)
-		add_others(print, prints, &best, &place);
-	return place;
+	if (match.found)
+		add_others(print, prints, &best, &match);
+	return match;
 }

@@ -35,14 +35,14 @@ size_t fingerprint_own(struct code *, const struct finding *, size_t *ret_first)
 char *fingerprint_write(const struct print *);
 bool fingerprint_read(struct rlmd_text, struct print *ret); /* false: it is none */
 
-/* Its place among the lines of a file: the best one for its own lines and those around, the nearest
+/* Its match among the lines of a file: the best one for its own lines and those around, the nearest
  * to `line` of several. */
-struct print_place {
+struct print_match {
 	bool found;
 	bool sure;               /* by what is around it, not by a line that stands once */
 	size_t own[PRINT_LINES]; /* where its own lines stand among code_prints() */
 	size_t count;
 };
 
-struct print_place fingerprint_find(struct code *, const struct code_file *, const struct print *,
+struct print_match fingerprint_find(struct code *, const struct code_file *, const struct print *,
 				    size_t line);

@@ -57,7 +57,7 @@ static void omit_surplus(struct findings *findings, size_t max)
 			struct finding *finding = &findings->items[i];
 
 			if (finding->severity == severity && !finding->known && !finding->omitted &&
-			    finding->place == FINDING_ANCHORED && ++shown > max)
+			    finding->anchoring == FINDING_ANCHORED && ++shown > max)
 				finding->omitted = OMITTED_SURPLUS;
 		}
 }
@@ -69,7 +69,7 @@ void omission_apply(struct findings *findings, const struct omission_limits *lim
 
 		if (finding->omitted)
 			continue;
-		if (finding->place == FINDING_ANCHORED && is_ignored(finding))
+		if (finding->anchoring == FINDING_ANCHORED && is_ignored(finding))
 			finding->omitted = OMITTED_IGNORED;
 		else if (finding->confidence < limits->min_confidence)
 			finding->omitted = OMITTED_UNSURE;

@@ -312,15 +312,16 @@ static size_t distance(size_t line, struct code_range range)
 	return line < range.first ? range.first - line : line > range.last ? line - range.last : 0;
 }
 
-/* Its place from `line` on that is nearest to the finding, or to what its head says; 0: none. */
-static size_t place(const struct patch_reader *reader, const struct patch_file *patch,
-		    const struct hunk *hunk, size_t line)
+/* The line from `line` on that fits and is nearest to the finding, or to what its head says; 0:
+ * none. */
+static size_t find_hunk(const struct patch_reader *reader, const struct patch_file *patch,
+			const struct hunk *hunk, size_t line)
 {
 	const struct finding *finding = reader->finding;
 	struct code_range near = {(size_t)hunk->named, (size_t)hunk->named};
 	size_t best = 0;
 
-	if (finding->place == FINDING_ANCHORED && finding->file == patch->file)
+	if (finding->anchoring == FINDING_ANCHORED && finding->file == patch->file)
 		near = (struct code_range){finding->first, finding->last};
 	for (; line + hunk->old <= patch->file->lines + 1; line++) {
 		if (++reader->code->work > CODE_WORK_MAX)
@@ -407,7 +408,7 @@ static void read_file(struct patch_reader *reader)
 			drop(reader, "it has too many parts");
 		if (!hunk.old)
 			drop(reader, "it has lines to add, and none to find their place by");
-		if (!reader->wrong && !(at = place(reader, patch, &hunk, line)))
+		if (!reader->wrong && !(at = find_hunk(reader, patch, &hunk, line)))
 			drop(reader, reader->code->work > CODE_WORK_MAX
 					     ? "there was too much to look for"
 					     : "its old lines do not stand in the file");

@@ -7,24 +7,24 @@
 #include "review/code.h"
 #include "review/submission.h"
 
-bool report_is_placed(const struct finding *finding)
+bool report_is_anchored(const struct finding *finding)
 {
-	return finding->place == FINDING_ANCHORED && !finding->omitted;
+	return finding->anchoring == FINDING_ANCHORED && !finding->omitted;
 }
 
-bool report_is_unplaced(const struct finding *finding)
+bool report_is_unanchored(const struct finding *finding)
 {
-	return finding->place != FINDING_ANCHORED && !finding->omitted;
+	return finding->anchoring != FINDING_ANCHORED && !finding->omitted;
 }
 
 bool report_is_new(const struct finding *finding)
 {
-	return report_is_placed(finding) && !finding->known;
+	return report_is_anchored(finding) && !finding->known;
 }
 
 bool report_fails(const struct review_view *view, const struct finding *finding)
 {
-	bool is_lost = report_is_unplaced(finding) && finding->place != FINDING_OUT_OF_SCOPE;
+	bool is_lost = report_is_unanchored(finding) && finding->anchoring != FINDING_OUT_OF_SCOPE;
 
 	return view->fail_on && finding->severity >= view->fail_on &&
 	       (report_is_new(finding) || (view->fail_on_unanchored && is_lost));
@@ -49,9 +49,9 @@ const char *report_name(const struct finding *finding)
 	return finding->file ? finding->file->name : finding->path;
 }
 
-const char *report_no_place(const struct finding *finding)
+const char *report_why_unanchored(const struct finding *finding)
 {
-	switch (finding->place) {
+	switch (finding->anchoring) {
 	case FINDING_ANCHORED:
 		break;
 	case FINDING_NO_FILE:
@@ -95,15 +95,15 @@ void report_tally(const struct review_view *view, struct evbuffer *out)
 		[OMITTED_SURPLUS] = "beyond as many as are wanted",
 	};
 	size_t severities[SEVERITY_ERROR + 1] = {0}, omitted[OMISSIONS] = {0}, known = 0,
-					   unplaced = 0;
+					   unanchored = 0;
 
 	for (size_t i = 0; i < view->findings->count; i++) {
 		const struct finding *finding = &view->findings->items[i];
 
 		severities[finding->severity] += report_is_new(finding);
-		known += report_is_placed(finding) && finding->known;
+		known += report_is_anchored(finding) && finding->known;
 		omitted[finding->omitted]++;
-		unplaced += report_is_unplaced(finding);
+		unanchored += report_is_unanchored(finding);
 	}
 	add_count(out, severities[SEVERITY_ERROR], "error", "");
 	add_count(out, severities[SEVERITY_WARNING], "warning", ", ");
@@ -113,8 +113,8 @@ void report_tally(const struct review_view *view, struct evbuffer *out)
 	for (size_t i = OMITTED_NOT + 1; i < OMISSIONS; i++)
 		if (omitted[i])
 			buffer_add_printf(out, "; %zu more %s", omitted[i], words[i]);
-	if (unplaced)
-		buffer_add_printf(out, "; %zu more without a place in the code", unplaced);
+	if (unanchored)
+		buffer_add_printf(out, "; %zu more without a place in the code", unanchored);
 	if (report_refused(view))
 		buffer_add_printf(out, "; %zu could not be read", report_refused(view));
 	if (view->code->unread_count)

@@ -38,10 +38,10 @@ enum {
 	REPORT_ANNOTATIONS = 10,      /* of each severity, that GitHub shows of a step */
 };
 
-/* Whether it is to be shown at its place; without one; whether it is new at its place; whether the
- * gate fails of it. */
-bool report_is_placed(const struct finding *);
-bool report_is_unplaced(const struct finding *);
+/* Whether it is to be shown at its lines; without any; whether it is new there; whether the gate
+ * fails of it. */
+bool report_is_anchored(const struct finding *);
+bool report_is_unanchored(const struct finding *);
 bool report_is_new(const struct finding *);
 bool report_fails(const struct review_view *, const struct finding *);
 
@@ -55,7 +55,7 @@ size_t report_refused(const struct review_view *);
 const char *report_name(const struct finding *);
 
 /* "its quote stands nowhere in the file"; static. */
-const char *report_no_place(const struct finding *);
+const char *report_why_unanchored(const struct finding *);
 
 /* "line 12, which is the nearest of 3 places to line 14, which was named"; new, or NULL: only one
  * place was possible. */

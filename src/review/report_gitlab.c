@@ -33,7 +33,7 @@ void report_gitlab(const struct review_view *view, struct evbuffer *out)
 	json_auto_t *issues = json_make_array();
 
 	for (size_t i = 0; i < view->findings->count; i++)
-		if (report_is_placed(&view->findings->items[i]))
+		if (report_is_anchored(&view->findings->items[i]))
 			json_append(issues, issue(&view->findings->items[i]));
 	escape_json(issues, out);
 }

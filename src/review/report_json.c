@@ -10,7 +10,7 @@
 #include "review/report.h"
 #include "review/submission.h"
 
-static void add_place(const struct finding *finding, json_t *object)
+static void add_location(const struct finding *finding, json_t *object)
 {
 	json_put(object, "line", json_make_integer((json_int_t)finding->first));
 	json_put(object, "endLine", json_make_integer((json_int_t)finding->last));
@@ -48,10 +48,10 @@ static json_t *object_of(const struct review_view *view, const struct finding *f
 		json_put(object, "choice", json_make_string(choice));
 	if (because[finding->omitted])
 		json_put(object, "omitted", json_make_string(because[finding->omitted]));
-	if (finding->place == FINDING_ANCHORED)
-		add_place(finding, object);
+	if (finding->anchoring == FINDING_ANCHORED)
+		add_location(finding, object);
 	else
-		json_put(object, "reason", json_make_string(report_no_place(finding)));
+		json_put(object, "reason", json_make_string(report_why_unanchored(finding)));
 	return object;
 }
 
@@ -73,11 +73,11 @@ static json_t *skipped_of(const struct code *code)
 
 void report_json(const struct review_view *view, struct evbuffer *out)
 {
-	json_t *placed = json_make_array(), *unplaced = json_make_array(),
+	json_t *anchored = json_make_array(), *unanchored = json_make_array(),
 	       *unchanged = json_make_array(), *omitted = json_make_array();
 	json_t *unread = json_make_array();
-	json_auto_t *whole = json_make("{s:o, s:o, s:o, s:o, s:o, s:s}", "findings", placed,
-				       "unanchored", unplaced, "unchanged", unchanged, "omitted",
+	json_auto_t *whole = json_make("{s:o, s:o, s:o, s:o, s:o, s:s}", "findings", anchored,
+				       "unanchored", unanchored, "unchanged", unchanged, "omitted",
 				       omitted, "notReviewed", unread, "failOn",
 				       finding_severity_name(view->fail_on));
 	json_t *refused = json_make_array();
@@ -87,8 +87,8 @@ void report_json(const struct review_view *view, struct evbuffer *out)
 
 		json_append(finding->omitted == OMITTED_UNCHANGED ? unchanged
 			    : finding->omitted                    ? omitted
-			    : report_is_placed(finding)           ? placed
-								  : unplaced,
+			    : report_is_anchored(finding)         ? anchored
+								  : unanchored,
 			    object_of(view, finding));
 	}
 	for (size_t i = 0; i < view->code->unread_count; i++) {

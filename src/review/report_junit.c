@@ -52,7 +52,7 @@ void report_junit(const struct review_view *view, struct evbuffer *out)
 	for (size_t i = 0; i < view->findings->count; i++) {
 		const struct finding *finding = &view->findings->items[i];
 
-		if (!report_is_placed(finding))
+		if (!report_is_anchored(finding))
 			continue;
 		count++;
 		failures += report_fails(view, finding);

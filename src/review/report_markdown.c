@@ -23,8 +23,8 @@ static void add_notes(const struct finding *finding, struct evbuffer *out)
 {
 	auto_free char *choice = report_choice(finding);
 
-	if (finding->place != FINDING_ANCHORED)
-		buffer_add_printf(out, "\nNot anchored: %s.\n", report_no_place(finding));
+	if (finding->anchoring != FINDING_ANCHORED)
+		buffer_add_printf(out, "\nNot anchored: %s.\n", report_why_unanchored(finding));
 	if (choice)
 		buffer_add_printf(out, "\n%s\n", choice);
 	if (finding->reports > 1)
@@ -44,13 +44,13 @@ static void add_finding(const struct finding *finding, struct evbuffer *out)
 	escape_span(rule, out);
 	buffer_add_printf(out, "\n\n");
 	escape_span(path, out);
-	if (finding->place == FINDING_ANCHORED)
+	if (finding->anchoring == FINDING_ANCHORED)
 		buffer_add_printf(out, ", line %zu", finding->first);
 	buffer_add_printf(out, " (confidence %.2g%s)\n\n", finding->confidence,
 			  finding->known ? ", known to the baseline" : "");
 	escape_markdown(message, out);
 	buffer_add_printf(out, "\n");
-	if (finding->place == FINDING_ANCHORED) {
+	if (finding->anchoring == FINDING_ANCHORED) {
 		buffer_add_printf(out, "\n");
 		add_code(finding, out);
 	}
@@ -61,7 +61,7 @@ static void add_finding(const struct finding *finding, struct evbuffer *out)
 	}
 }
 
-enum part { PART_NEW, PART_KNOWN, PART_UNPLACED };
+enum part { PART_NEW, PART_KNOWN, PART_UNANCHORED };
 
 static bool is_in(const struct finding *finding, enum part part)
 {
@@ -69,9 +69,9 @@ static bool is_in(const struct finding *finding, enum part part)
 	case PART_NEW:
 		return report_is_new(finding);
 	case PART_KNOWN:
-		return report_is_placed(finding) && finding->known;
-	case PART_UNPLACED:
-		return report_is_unplaced(finding);
+		return report_is_anchored(finding) && finding->known;
+	case PART_UNANCHORED:
+		return report_is_unanchored(finding);
 	}
 	return false;
 }
@@ -118,14 +118,14 @@ static void write_all(const struct review_view *view, size_t max, struct evbuffe
 {
 	static const char *const heads[] = {[PART_NEW] = NULL,
 					    [PART_KNOWN] = "Known to the baseline",
-					    [PART_UNPLACED] = "Without a place in the code"};
+					    [PART_UNANCHORED] = "Without a place in the code"};
 	size_t beyond = 0;
 
 	buffer_add_printf(out, "## Review\n\n");
 	report_tally(view, out);
 	buffer_add_printf(out, ".\n");
 	add_unread(view->code, max / 2, out);
-	for (enum part part = PART_NEW; part <= PART_UNPLACED; part++) {
+	for (enum part part = PART_NEW; part <= PART_UNANCHORED; part++) {
 		auto_evbuffer struct evbuffer *body = buffer_new();
 		size_t room = max - evbuffer_get_length(out);
 

@@ -214,7 +214,7 @@ static json_t *notification(const struct finding *finding)
 	auto_free char *path = escape_line(finding->path), *rule = escape_line(finding->rule);
 	auto_free char *message = escape_words(finding->message);
 	auto_free char *text = xasprintf("%s: %s: %s (not anchored: %s)", path, rule, message,
-					 report_no_place(finding));
+					 report_why_unanchored(finding));
 
 	return json_make("{s:s, s:{s:o}}", "level", "note", "message", "text",
 			 json_make_string(text));
@@ -256,9 +256,9 @@ void report_sarif(const struct review_view *view, struct evbuffer *out)
 	for (size_t i = 0; i < view->findings->count; i++) {
 		const struct finding *finding = &view->findings->items[i];
 
-		if (report_is_placed(finding))
+		if (report_is_anchored(finding))
 			json_append(results, result(view, finding, numbers));
-		else if (report_is_unplaced(finding))
+		else if (report_is_unanchored(finding))
 			json_append(apart, notification(finding));
 	}
 	for (size_t i = 0; i < report_refused(view); i++)

@@ -27,13 +27,13 @@ static void add_finding(const struct finding *finding, struct evbuffer *out)
 	auto_free char *choice = report_choice(finding);
 
 	buffer_add_printf(out, "%s: %s", finding_severity_name(finding->severity), path);
-	if (finding->place == FINDING_ANCHORED)
+	if (finding->anchoring == FINDING_ANCHORED)
 		buffer_add_printf(out, ":%zu", finding->first);
 	buffer_add_printf(out, ": %s (confidence %.2g%s)\n", rule, finding->confidence,
 			  finding->known ? ", known to the baseline" : "");
 	add_lines(message, out);
-	if (finding->place != FINDING_ANCHORED)
-		buffer_add_printf(out, "    not anchored: %s\n", report_no_place(finding));
+	if (finding->anchoring != FINDING_ANCHORED)
+		buffer_add_printf(out, "    not anchored: %s\n", report_why_unanchored(finding));
 	if (choice)
 		buffer_add_printf(out, "    %s\n", choice);
 	if (finding->reports > 1)

@@ -49,7 +49,7 @@ struct rlmd_review {
 	struct omission_limits limits;
 	char *category; /* owned: of the SARIF report; NULL: the usual one */
 	enum severity fail_on;
-	char *place; /* owned: of what is reviewed in its repository; until there is a context */
+	char *prefix; /* owned: of what is reviewed in its repository; until there is a context */
 
 	struct rlmd_context *context; /* referenced, once its code is loaded */
 	struct code code;
@@ -69,13 +69,13 @@ struct rlmd_review {
 /* --- before the start --------------------------------------------------------------------- */
 
 /* Paths in reports and patches begin at the top of the work tree. */
-static char *place_of(const char *directory)
+static char *prefix_of(const char *directory)
 {
 	auto_free char *top = NULL;
 	struct rlmd_error err;
 
 	/* A wrong path is told when its files are loaded. */
-	return top_find(directory, &top, &err) && top ? top_place(top, directory) : NULL;
+	return top_find(directory, &top, &err) && top ? top_prefix(top, directory) : NULL;
 }
 
 static bool read_options(struct rlmd_review *review, const struct rlmd_review_options *options,
@@ -95,7 +95,7 @@ static bool read_options(struct rlmd_review *review, const struct rlmd_review_op
 		review->about = text_copy(options->about);
 	review->with_baseline = options->baseline;
 	review->reading = options->reading;
-	review->place = options->directory ? place_of(options->directory) : NULL;
+	review->prefix = options->directory ? prefix_of(options->directory) : NULL;
 	review->prompts = prompt_set_open(options->prompt ? options->prompt : "default", err);
 	if (!review->prompts)
 		return false;
@@ -142,7 +142,7 @@ void rlmd_review_free(struct rlmd_review *review)
 	ruleset_done(&review->rules);
 	prompt_set_free(review->prompts);
 	free(review->wanted);
-	free(review->place);
+	free(review->prefix);
 	free(review->category);
 	free(review->about);
 	free(review->task);
@@ -175,7 +175,7 @@ static void load(struct rlmd_review *review, struct rlmd_context *context)
 	if (review->context)
 		return;
 	review->context = rlmd_context_ref(context);
-	review->code.place = take_pointer(&review->place);
+	review->code.prefix = take_pointer(&review->prefix);
 	code_load(&review->code, context);
 }
 
@@ -362,10 +362,10 @@ static void tell_refusals(const struct submission *submission, struct evbuffer *
 
 static bool is_lost(const struct finding *finding)
 {
-	return finding->place == FINDING_NO_FILE || finding->place == FINDING_NO_QUOTE;
+	return finding->anchoring == FINDING_NO_FILE || finding->anchoring == FINDING_NO_QUOTE;
 }
 
-/* Those that have no place; they leave the submission. Returns how many. */
+/* Those that stand nowhere leave the submission. Returns how many. */
 static size_t tell_lost(struct rlmd_review *review, struct submission *submission,
 			struct evbuffer *out)
 {
@@ -383,8 +383,8 @@ static size_t tell_lost(struct rlmd_review *review, struct submission *submissio
 		}
 		if (++lost <= TOLD_MAX)
 			buffer_add_printf(out, "findings[%zu].%s: %s\n", submission->indexes[i],
-					  finding->place == FINDING_NO_FILE ? "path" : "quote",
-					  report_no_place(finding));
+					  finding->anchoring == FINDING_NO_FILE ? "path" : "quote",
+					  report_why_unanchored(finding));
 		finding_done(finding);
 	}
 	findings->count = kept;

@@ -437,6 +437,6 @@ void ruleset_apply(const struct ruleset *set, struct finding *finding)
 {
 	const struct review_rule *rule = ruleset_find(set, finding->rule);
 
-	if (rule && finding->place == FINDING_ANCHORED && !is_for(rule, finding->file->path))
-		finding->place = FINDING_OUT_OF_SCOPE;
+	if (rule && finding->anchoring == FINDING_ANCHORED && !is_for(rule, finding->file->path))
+		finding->anchoring = FINDING_OUT_OF_SCOPE;
 }

@@ -63,5 +63,5 @@ void ruleset_describe(const struct ruleset *, struct evbuffer *out);
 /* Gives a finding its rule's id and severity. */
 void ruleset_rate(const struct ruleset *, struct finding *);
 
-/* Takes its place from a finding where the rule is not for that. */
+/* A finding in a file that its rule is not for is out of scope. */
 void ruleset_apply(const struct ruleset *, struct finding *);

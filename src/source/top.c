@@ -52,15 +52,15 @@ char *top_read_path(int directory, const char *name, const char *prefix, const c
 bool top_begins_at(int directory)
 {
 	auto_close int git = openat(directory, ".git", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	auto_free char *base = NULL, *place = NULL, *name = NULL;
+	auto_free char *base = NULL, *path_of_git = NULL, *name = NULL;
 
 	if (git >= 0)
 		return top_is_repository(git);
 	name = xasprintf("/proc/self/fd/%d", directory);
 	base = realpath(name, NULL);
-	place = base ? top_read_path(directory, ".git", "gitdir:", base) : NULL;
-	if (place)
-		git = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	path_of_git = base ? top_read_path(directory, ".git", "gitdir:", base) : NULL;
+	if (path_of_git)
+		git = open(path_of_git, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return top_is_repository(git);
 }
 
@@ -115,7 +115,7 @@ bool top_find(const char *path, char **ret, struct rlmd_error *err)
 	}
 }
 
-char *top_place(const char *top, const char *path)
+char *top_prefix(const char *top, const char *path)
 {
 	auto_free char *real = realpath(path, NULL);
 	const char *below = real ? real + strlen(top) : "";

@@ -17,7 +17,7 @@
 bool top_find(const char *path, char **ret, struct rlmd_error *);
 
 /* Where a directory of the work tree `top` stands in it, new: empty, or with a slash at its end. */
-char *top_place(const char *top, const char *path);
+char *top_prefix(const char *top, const char *path);
 
 /* Whether a directory that is held open is the top of a work tree, by git's own look at it. */
 bool top_begins_at(int directory);

@@ -132,7 +132,7 @@ static void check(const struct script *script, const struct wanted *quote,
 			least = far;
 		}
 	}
-	assert_int_equal(finding->place, found ? FINDING_ANCHORED : FINDING_NO_QUOTE);
+	assert_int_equal(finding->anchoring, found ? FINDING_ANCHORED : FINDING_NO_QUOTE);
 	assert_int_equal(finding->occurrences, found);
 	assert_int_equal(finding->first, best);
 	assert_int_equal(finding->last, found ? best + quote->count - 1 : 0);
@@ -206,7 +206,7 @@ static bool try_one(enum kind kind)
 	code_seal(&code);
 	anchor_find(&code, &finding);
 	check(&script, &quote, &finding);
-	anchored = finding.place == FINDING_ANCHORED;
+	anchored = finding.anchoring == FINDING_ANCHORED;
 	finding_done(&finding);
 	code_done(&code);
 	return anchored;
@@ -236,7 +236,7 @@ static size_t first_line(const char *text, const char *quote, int64_t hint)
 	code_add(&code, text_of("a.c"), text_of(text));
 	code_seal(&code);
 	anchor_find(&code, &finding);
-	assert_int_equal(finding.place == FINDING_ANCHORED, finding.first != 0);
+	assert_int_equal(finding.anchoring == FINDING_ANCHORED, finding.first != 0);
 	first = finding.first;
 	finding_done(&finding);
 	code_done(&code);
@@ -300,7 +300,7 @@ static void test_files(void **state)
 		struct finding finding = {.path = xstrdup(names[i]), .quote = xstrdup("new")};
 
 		anchor_find(&code, &finding);
-		assert_int_equal(finding.place, i < 5 ? FINDING_ANCHORED : FINDING_NO_FILE);
+		assert_int_equal(finding.anchoring, i < 5 ? FINDING_ANCHORED : FINDING_NO_FILE);
 		finding_done(&finding);
 	}
 	code_done(&code);
@@ -318,11 +318,11 @@ static void test_too_much(void **state)
 	code_seal(&code);
 	anchor_find(&code, &finding);
 	assert_int_equal(code.work, 3);
-	assert_int_equal(finding.place, FINDING_ANCHORED);
+	assert_int_equal(finding.anchoring, FINDING_ANCHORED);
 	finding.occurrences = finding.first = finding.last = 0;
 	code.work = (size_t)CODE_WORK_MAX + 1;
 	anchor_find(&code, &finding);
-	assert_int_equal(finding.place, FINDING_NOT_TRIED);
+	assert_int_equal(finding.anchoring, FINDING_NOT_TRIED);
 	finding_done(&finding);
 	code_done(&code);
 }

@@ -18,7 +18,7 @@ static void add(struct code *code, const char *path, const char *text)
 
 static void test_paths(void **state)
 {
-	struct code code = {.place = xstrdup("lib/")};
+	struct code code = {.prefix = xstrdup("lib/")};
 
 	(void)state;
 	add(&code, "b.c", "older\n");
@@ -67,7 +67,7 @@ static void test_lines(void **state)
 
 static void test_changes(void **state)
 {
-	struct code code = {.place = xstrdup("lib/")};
+	struct code code = {.prefix = xstrdup("lib/")};
 	const struct code_file *file;
 
 	(void)state;

@@ -259,7 +259,7 @@ static void test_merge(void **state)
 	assert_string_equal(findings.items[0].rule, "r");
 	assert_string_equal(findings.items[0].message, "second\n\nAlso (s): another rule");
 	assert_int_equal(findings.items[1].first, 3);
-	assert_int_equal(findings.items[2].place, FINDING_NO_FILE);
+	assert_int_equal(findings.items[2].anchoring, FINDING_NO_FILE);
 	assert_int_equal(findings.items[2].reports, 2);
 	findings_done(&findings);
 	code_done(&code);
@@ -277,7 +277,7 @@ static struct finding known_by(const char *path, const char *text, const char *r
 	code_add(&code, text_of(path), text_of(text));
 	code_seal(&code);
 	review(&row, 1, &code, &findings);
-	assert_int_equal(findings.items[0].place, FINDING_ANCHORED);
+	assert_int_equal(findings.items[0].anchoring, FINDING_ANCHORED);
 	first = findings.items[0];
 	findings_done(&findings);
 	code_done(&code);

@@ -18,7 +18,7 @@ static const char patch[] = "@@ -1 +1 @@\n-five\n+5\n";
 
 /* Where a note, a warning and an error stand, in this order, each with its patch and with so much
  * left to be looked for. */
-static void place(enum finding_place ret[static COUNT], size_t left)
+static void place(enum finding_anchoring ret[static COUNT], size_t left)
 {
 	static const char *const quotes[COUNT] = {"one", "two", "three"};
 	struct finding items[COUNT] = {0};
@@ -37,7 +37,7 @@ static void place(enum finding_place ret[static COUNT], size_t left)
 	code_seal(&code);
 	anchor_all(&findings, &code, &(struct ruleset){0}, false);
 	for (size_t i = 0; i < COUNT; i++) {
-		ret[i] = items[i].place;
+		ret[i] = items[i].anchoring;
 		finding_done(&items[i]);
 	}
 	code_done(&code);
@@ -46,7 +46,7 @@ static void place(enum finding_place ret[static COUNT], size_t left)
 /* The writer of the answer could else fill it, so that no error is looked for. */
 static void test_the_worst_first(void **state)
 {
-	enum finding_place places[COUNT];
+	enum finding_anchoring places[COUNT];
 
 	(void)state;
 	place(places, 0);
@@ -57,7 +57,7 @@ static void test_the_worst_first(void **state)
 
 static void test_patches_last(void **state)
 {
-	enum finding_place places[COUNT];
+	enum finding_anchoring places[COUNT];
 
 	(void)state;
 	place(places, 2);

@@ -193,11 +193,11 @@ static void test_apply(void **state)
 	ruleset_rate(&set, &finding);
 	ruleset_apply(&set, &finding);
 	assert_int_equal(finding.severity, SEVERITY_NOTE);
-	assert_int_equal(finding.place, FINDING_ANCHORED);
+	assert_int_equal(finding.anchoring, FINDING_ANCHORED);
 	finding.file = &outside;
 	ruleset_rate(&set, &finding);
 	ruleset_apply(&set, &finding);
-	assert_int_equal(finding.place, FINDING_OUT_OF_SCOPE);
+	assert_int_equal(finding.anchoring, FINDING_OUT_OF_SCOPE);
 	ruleset_rule_done(&rule);
 }
 
@@ -214,7 +214,7 @@ static bool is_for(const char *pattern, const char *path)
 	ruleset_rate(&set, &finding);
 	ruleset_apply(&set, &finding);
 	ruleset_rule_done(&rule);
-	return finding.place == FINDING_ANCHORED;
+	return finding.anchoring == FINDING_ANCHORED;
 }
 
 static void test_patterns(void **state)

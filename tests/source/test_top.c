@@ -141,8 +141,8 @@ static void test_place(void **state)
 	(void)state;
 	make("a");
 	make("a/b");
-	below = top_place(place, "a/b/");
-	itself = top_place(place, ".");
+	below = top_prefix(place, "a/b/");
+	itself = top_prefix(place, ".");
 	assert_string_equal(below, "a/b/");
 	assert_string_equal(itself, "");
 }
