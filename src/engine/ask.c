@@ -33,7 +33,7 @@ struct ask {
 	struct ask_options options;
 	struct activity activity;
 	struct log log; /* its caller's, with its number and kind */
-	char place[CALLER_PLACE_SIZE];
+	char position[CALLER_POSITION_SIZE];
 	struct permit *permit; /* owned: our place among the calls at once, or in line for it */
 	struct account_waiter waiter;   /* for what other calls give back, or for a cover */
 	struct llm_call *call;          /* owned: once it was sent */
@@ -605,7 +605,8 @@ struct ask *ask_start(struct scope *scope, const struct ask_options *options, as
 	ask->log = caller_call_log(options->caller, options->number, request);
 	scope_use(scope, request);
 	ask->wanted = request->asked_tokens = request->max_tokens;
-	caller_place(options->caller, options->place, options->number, request, ask->place);
+	caller_position(options->caller, options->position, options->number, request,
+			ask->position);
 	request->may_retry = may_retry;
 	request->on_wait = on_wait;
 	request->on_rest = on_rest;

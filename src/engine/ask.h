@@ -28,7 +28,7 @@ typedef void ask_sent_fn(void *owner);
 struct ask_options {
 	struct caller *caller; /* lent: who asks, pays and is warned */
 	int number;            /* of the caller's; CALLER_TURN: a turn, which its run records */
-	const char *place;     /* of an operation (engine/caller.h), lent to ask_start(); or NULL */
+	const char *position;  /* of an operation (engine/caller.h), lent to ask_start(); or NULL */
 	const char *reason;    /* lent, or NULL: why it stands in for a sub-run */
 	int64_t queued;        /* clock_ms() since when it is wanted; 0: now */
 	ask_sent_fn *sent;     /* or NULL; with the owner of ask_start() */

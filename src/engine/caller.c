@@ -39,7 +39,7 @@ void caller_key(struct caller *caller, const struct rlmd_text *what, size_t coun
 	char digest[DIGEST_SIZE];
 
 	*out = '\0';
-	if (!llm_knows_places(caller->scope->llm))
+	if (!llm_knows_positions(caller->scope->llm))
 		return;
 	digest_texts(what, count, digest);
 	if (!caller->asked)
@@ -48,7 +48,7 @@ void caller_key(struct caller *caller, const struct rlmd_text *what, size_t coun
 		 (long long)json_count(caller->asked, digest));
 }
 
-void caller_name(const struct caller *parent, const struct scope *scope, const char *place,
+void caller_name(const struct caller *parent, const struct scope *scope, const char *position,
 		 char out[static 37])
 {
 	auto_free char *seed = NULL;
@@ -57,32 +57,32 @@ void caller_name(const struct caller *parent, const struct scope *scope, const c
 		trace_uuid(out);
 		return;
 	}
-	seed = xasprintf("%s %s", parent ? parent->id : scope->id, place);
+	seed = xasprintf("%s %s", parent ? parent->id : scope->id, position);
 	trace_uuid_of(text_of(seed), out);
 }
 
-void caller_set_path(struct caller *caller, const char *place)
+void caller_set_path(struct caller *caller, const char *position)
 {
 	const struct rlmd_text parts[] = {text_of(caller->parent ? caller->parent->path : ""),
-					  text_of(place)};
+					  text_of(position)};
 	char digest[DIGEST_SIZE];
 
-	if (!caller->parent || !llm_knows_places(caller->scope->llm))
+	if (!caller->parent || !llm_knows_positions(caller->scope->llm))
 		return;
 	digest_texts(parts, 2, digest);
 	snprintf(caller->path, sizeof caller->path, "%.*s", CALLER_PATH_SIZE - 1, digest);
 }
 
-void caller_place(const struct caller *caller, const char *place, int number,
-		  struct llm_request *request, char out[static CALLER_PLACE_SIZE])
+void caller_position(const struct caller *caller, const char *position, int number,
+		     struct llm_request *request, char out[static CALLER_POSITION_SIZE])
 {
-	if (place)
-		snprintf(out, CALLER_PLACE_SIZE, "%s %s %s", caller->path,
-			 request_kind_name(request->kind), place);
+	if (position)
+		snprintf(out, CALLER_POSITION_SIZE, "%s %s %s", caller->path,
+			 request_kind_name(request->kind), position);
 	else
-		snprintf(out, CALLER_PLACE_SIZE, "%s %s %d", caller->path,
+		snprintf(out, CALLER_POSITION_SIZE, "%s %s %d", caller->path,
 			 request_kind_name(request->kind), request->turn);
-	request->place = out;
+	request->position = out;
 	request->number = number;
 }
 

@@ -27,7 +27,7 @@ enum { CALLER_ANSWERS_MAX = 64 << 20 }; /* bytes of the answers that a run waits
 enum {
 	CALLER_PATH_SIZE = 33,
 	CALLER_KEY_SIZE = 40,
-	CALLER_PLACE_SIZE = CALLER_PATH_SIZE + CALLER_KEY_SIZE + 40,
+	CALLER_POSITION_SIZE = CALLER_PATH_SIZE + CALLER_KEY_SIZE + 40,
 };
 
 /* Embed it; caller_done() frees what it owns. */
@@ -57,10 +57,10 @@ void caller_begin(struct caller *, const char *model, struct rlmd_text task);
 void caller_done(struct caller *);
 
 /*
- * Recordings, replays and journals know a caller and its requests by their places, which are the
- * same whenever the same work is done. A place is made of the requests themselves and not of their
- * order, which differs where code has threads. All of them are empty unless somebody reads them
- * (llm_knows_places()).
+ * Recordings, replays and journals know a caller and its requests by their positions, which are the
+ * same whenever the same work is done. A position is made of the requests themselves and not of
+ * their order, which differs where code has threads. All of them are empty unless somebody reads
+ * them (llm_knows_positions()).
  *
  * The key of one call of code: a digest of the request, and how often this caller has made the same
  * one before.
@@ -68,16 +68,16 @@ void caller_done(struct caller *);
 void caller_key(struct caller *, const struct rlmd_text *what, size_t count,
 		char out[static CALLER_KEY_SIZE]);
 
-/* The id of a run that `parent` has asked for at that place; NULL: the root. It is random, unless
- * exchanges are recorded or replayed: then the same work has the same ids. And its path. */
-void caller_name(const struct caller *parent, const struct scope *, const char *place,
+/* The id of a run that `parent` has asked for at that position; NULL: the root. It is random,
+ * unless exchanges are recorded or replayed: then the same work has the same ids. And its path. */
+void caller_name(const struct caller *parent, const struct scope *, const char *position,
 		 char out[static 37]);
-void caller_set_path(struct caller *, const char *place);
+void caller_set_path(struct caller *, const char *position);
 
-/* The place of one of its requests, and its number as the trace has it. `place` is of an operation;
- * NULL: a turn, or the last answer. The request lends `out`. */
-void caller_place(const struct caller *, const char *place, int number, struct llm_request *,
-		  char out[static CALLER_PLACE_SIZE]);
+/* The position of one of its requests, and its number as the trace has it. `position` is of an
+ * operation; NULL: a turn, or the last answer. The request lends `out`. */
+void caller_position(const struct caller *, const char *position, int number, struct llm_request *,
+		     char out[static CALLER_POSITION_SIZE]);
 
 /* Of one of its calls, with its number as in the trace, or its turn (CALLER_TURN). */
 struct log caller_call_log(const struct caller *, int number, const struct llm_request *);

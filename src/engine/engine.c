@@ -453,7 +453,7 @@ static bool is_over(const struct rlmd_engine *engine, bool all)
 	return true;
 }
 
-static bool wrong_place(struct rlmd_error *err)
+static bool refuse_within(struct rlmd_error *err)
 {
 	return error_set(err, RLMD_ERROR_USAGE,
 			 "nobody can wait or turn the loop inside one of its callbacks");
@@ -475,7 +475,7 @@ static bool turn(struct rlmd_engine *engine, bool all, struct rlmd_error *err)
 		int left = event_base_loop(engine->base, flags);
 
 		if (left < 0)
-			return wrong_place(err);
+			return refuse_within(err);
 		if (left || (nothing_left(engine) && !is_over(engine, all)))
 			return error_set(err, RLMD_ERROR_INTERNAL, "nothing is left to wait for");
 		if (event_base_got_break(engine->base) && !is_over(engine, all))
@@ -499,7 +499,7 @@ bool rlmd_engine_wait(struct rlmd_engine *engine, const struct rlmd_job *awaited
 	if (job && job->over)
 		return true;
 	if (engine->waiting)
-		return wrong_place(err);
+		return refuse_within(err);
 	engine->waiting = true;
 	engine->awaited = job;
 	ok = turn(engine, !job, err);
@@ -526,7 +526,7 @@ bool rlmd_engine_turn(struct rlmd_engine *engine, struct rlmd_error *err)
 		return error_set(err, RLMD_ERROR_USAGE, "there is no engine to turn");
 	if (!engine_is_ours(engine, err))
 		return false;
-	return event_base_loop(engine->base, EVLOOP_NONBLOCK) >= 0 || wrong_place(err);
+	return event_base_loop(engine->base, EVLOOP_NONBLOCK) >= 0 || refuse_within(err);
 }
 
 bool rlmd_engine_post(struct rlmd_engine *engine, rlmd_post_fn *fn, void *arg,

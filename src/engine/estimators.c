@@ -17,7 +17,7 @@ void estimators_done(struct estimators *estimators)
 		free(estimators->of[i].model);
 }
 
-static size_t place_of(const struct estimators *estimators, const char *model)
+static size_t index_of(const struct estimators *estimators, const char *model)
 {
 	size_t i = 0;
 
@@ -28,12 +28,12 @@ static size_t place_of(const struct estimators *estimators, const char *model)
 
 const struct estimator *estimators_look(struct estimators *estimators, const char *model)
 {
-	size_t place = place_of(estimators, model);
+	size_t index = index_of(estimators, model);
 
-	if (place == ESTIMATORS_MAX)
+	if (index == ESTIMATORS_MAX)
 		return &estimators->others;
-	if (place < estimators->count)
-		return &estimators->of[place].estimator;
+	if (index < estimators->count)
+		return &estimators->of[index].estimator;
 	token_estimator_begin(&estimators->fresh.tokens, model);
 	return &estimators->fresh;
 }
@@ -74,15 +74,15 @@ int64_t estimators_bound(struct estimators *estimators, const char *model,
 
 struct estimator *estimators_learn(struct estimators *estimators, const char *model)
 {
-	size_t place = place_of(estimators, model);
+	size_t index = index_of(estimators, model);
 
-	if (place == ESTIMATORS_MAX) {
+	if (index == ESTIMATORS_MAX) {
 		estimators->others.mixed = true;
 		return &estimators->others;
 	}
-	if (place == estimators->count) {
-		token_estimator_begin(&estimators->of[place].estimator.tokens, model);
+	if (index == estimators->count) {
+		token_estimator_begin(&estimators->of[index].estimator.tokens, model);
 		estimators->of[estimators->count++].model = xstrdup(model);
 	}
-	return &estimators->of[place].estimator;
+	return &estimators->of[index].estimator;
 }

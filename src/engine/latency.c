@@ -18,12 +18,12 @@ static int known(const struct latency *latency)
 
 void latency_learn(struct latency *latency, int64_t ms, int64_t output)
 {
-	int64_t place = latency->count % LATENCY_TURNS;
+	int64_t index = latency->count % LATENCY_TURNS;
 
 	if (ms <= 0)
 		return;
-	latency->turns[place].ms = ms;
-	latency->turns[place].output = int64_max(output, 1);
+	latency->turns[index].ms = ms;
+	latency->turns[index].output = int64_max(output, 1);
 	latency->count++;
 }
 

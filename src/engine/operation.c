@@ -417,25 +417,25 @@ static void write_messages(struct operation *operation, struct rlmd_text system,
 	operation->message_count = operation->earlier_count + 2;
 }
 
-enum { PLACE_SIZE = CALLER_KEY_SIZE + 24 };
+enum { POSITION_SIZE = CALLER_KEY_SIZE + 24 };
 
-static void place_of(const struct operation *operation, char out[static PLACE_SIZE])
+static void position_of(const struct operation *operation, char out[static POSITION_SIZE])
 {
 	const struct operation_set *set = operation->set;
 
-	snprintf(out, PLACE_SIZE, "%s.%zu", set->key, (size_t)(operation - set->all));
+	snprintf(out, POSITION_SIZE, "%s.%zu", set->key, (size_t)(operation - set->all));
 }
 
 static void start_ask(void *owner)
 {
 	struct operation *operation = owner;
 	struct caller *caller = operation->set->caller;
-	char place[PLACE_SIZE];
+	char position[POSITION_SIZE];
 	bool is_again = operation->form && operation->form->turn_count > 1;
 	struct ask_options options = {
 		.caller = caller,
 		.number = operation->number,
-		.place = place,
+		.position = position,
 		.reason = operation->way == WAY_SUBRUN ? NULL : operation->reason,
 		.queued = is_again ? 0 : operation->call->lined,
 		.sent = on_sent,
@@ -454,7 +454,7 @@ static void start_ask(void *owner)
 		options.request.sampling.with_temperature = true;
 		options.request.sampling.temperature = operation->wishes->temperature;
 	}
-	place_of(operation, place);
+	position_of(operation, position);
 	operation->ask = ask_start(caller->scope, &options, on_ask, operation);
 }
 
@@ -580,13 +580,13 @@ static void start_child(struct operation *operation)
 	struct caller *caller = operation->set->caller;
 	struct context_input input;
 	struct context own = {.inputs = &input, .count = 1};
-	char place[PLACE_SIZE];
+	char position[POSITION_SIZE];
 	struct run_options options = {
 		.parent = caller,
 		.alive = take_pointer(&operation->alive),
 		.permit = take_pointer(&operation->permit),
 		.depth = caller->depth + 1,
-		.place = place,
+		.position = position,
 		.task = operation->input,
 		.context = caller->context,
 		.model = operation->spec->model,
@@ -598,7 +598,7 @@ static void start_child(struct operation *operation)
 		input.files = file_index_ref(operation->files);
 		options.context = &own;
 	}
-	place_of(operation, place);
+	position_of(operation, position);
 	operation->wanting = false;
 	options.pool = operation->set->admission.pool;
 	options.among = admission_begin(&operation->set->admission);
@@ -754,7 +754,7 @@ void operation_set_init(struct operation_set *set, struct caller *caller, struct
 	set->plan = plan;
 	set->count = count;
 	set->all = xcalloc(count, sizeof *set->all);
-	/* By their places, for they may begin in any order. */
+	/* By their positions, for they may begin in any order. */
 	for (size_t i = 0; i < count; i++) {
 		struct operation *operation = &set->all[i];
 

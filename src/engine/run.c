@@ -775,7 +775,7 @@ struct run *run_start(struct scope *scope, const struct run_options *options, ru
 		.owner = owner,
 	};
 	TAILQ_INIT(&run->subcalls);
-	caller_name(options->parent, scope, options->place ? options->place : "", run->id);
+	caller_name(options->parent, scope, options->position ? options->position : "", run->id);
 	context_share(&run->context, options->context);
 	run->budget = options->pool ? budget_new_child(options->pool, run->depth, options->among,
 						       on_budget_warning, run)
@@ -794,7 +794,7 @@ struct run *run_start(struct scope *scope, const struct run_options *options, ru
 		.answers_max = CALLER_ANSWERS_MAX,
 		.warnings = json_make_array(),
 	};
-	caller_set_path(&run->caller, options->place);
+	caller_set_path(&run->caller, options->position);
 	log_add_text(&run->caller.log, "run", run->id);
 	caller_begin(&run->caller, run_words_model(run), text_from(run->task, run->task_size));
 	record_run(scope->trace, run->id, options->parent ? options->parent->id : NULL, run->depth,

@@ -28,7 +28,7 @@ struct run_options {
 	struct permit *alive;  /* held (engine/scope.h); the run's from now on */
 	struct permit *permit; /* likewise: to compute */
 	int depth;
-	const char *place;             /* lent: of the task, among all that `parent` asks for */
+	const char *position;          /* lent: of the task, among all that `parent` asks for */
 	struct rlmd_text task;         /* copied */
 	const struct context *context; /* lent during run_start(): its inputs are referenced */
 	const char *model;             /* copied: of its turns; NULL: what its depth has */

@@ -410,7 +410,7 @@ struct ask *run_words_ask(struct run *run, enum llm_kind kind, int64_t max_token
 		options.request.on_delta = on_delta;
 		options.request.delta_owner = &run->scope->hooks;
 	}
-	if (kind == LLM_TURN && llm_knows_places(run->scope->llm))
+	if (kind == LLM_TURN && llm_knows_positions(run->scope->llm))
 		exchange_id(&options.request, run->asked);
 	return ask_start(run->scope, &options, done, run);
 }

@@ -74,36 +74,36 @@ static struct rlmd_text copied(struct rlmd_text text)
 
 /* Long texts stay in their memory files. */
 static struct rlmd_text take_text(struct questions *questions, const struct worker_call *call,
-				  size_t place)
+				  size_t index)
 {
-	struct asked_text *taken = &questions->texts[place];
+	struct asked_text *taken = &questions->texts[index];
 
-	if (call->files && call->files[place]) {
-		taken->file = memfile_ref(call->files[place]);
-		return call->texts[place];
+	if (call->files && call->files[index]) {
+		taken->file = memfile_ref(call->files[index]);
+		return call->texts[index];
 	}
-	taken->copy = text_copy(call->texts[place]);
-	return text_from(taken->copy, call->texts[place].size);
+	taken->copy = text_copy(call->texts[index]);
+	return text_from(taken->copy, call->texts[index].size);
 }
 
-static size_t turns_of(const struct worker_call *call, size_t place)
+static size_t turns_of(const struct worker_call *call, size_t index)
 {
-	return call->turns ? call->turns[place] : 1;
+	return call->turns ? call->turns[index] : 1;
 }
 
-static const char *model_of(const struct worker_call *call, size_t place)
+static const char *model_of(const struct worker_call *call, size_t index)
 {
-	return call->models ? call->models[place] : call->model;
+	return call->models ? call->models[index] : call->model;
 }
 
 static void take_operation(struct questions *questions, const struct worker_call *call,
-			   size_t place, struct rlmd_text input)
+			   size_t index, struct rlmd_text input)
 {
-	questions->operations[place] = (struct rlmd_operation){
+	questions->operations[index] = (struct rlmd_operation){
 		.size = sizeof(struct rlmd_operation),
 		.mode = call->kind == WORKER_RLM_QUERY ? RLMD_OPERATION_RUN : RLMD_OPERATION_CALL,
 		.input = input,
-		.model = xstrdup(model_of(call, place)),
+		.model = xstrdup(model_of(call, index)),
 	};
 }
 
@@ -209,7 +209,7 @@ static void questions_key(const struct questions *questions, const struct worker
 			  struct caller *caller, char out[static CALLER_KEY_SIZE])
 {
 	*out = '\0';
-	if (llm_knows_places(caller->scope->llm))
+	if (llm_knows_positions(caller->scope->llm))
 		make_key(questions, call, caller, out);
 }
 
@@ -406,7 +406,7 @@ static void say(struct subcall *subcall, json_t *object, const char *function,
 	json_write(object, false, out);
 	json_decref(object);
 	subcall->word = text_drain(out, &subcall->word_size);
-	if (!llm_knows_places(llm))
+	if (!llm_knows_positions(llm))
 		return;
 	name_value(subcall, function, asked);
 	before = kept_value_find(llm_kept(llm), &subcall->value, &subcall->word_size);
@@ -521,7 +521,7 @@ static void start_plan(struct subcall *subcall, struct rlmd_text json)
 
 	if (!read_plan(subcall, json))
 		return;
-	if (llm_knows_places(subcall->caller->scope->llm)) {
+	if (llm_knows_positions(subcall->caller->scope->llm)) {
 		subcall->asked = text_copy(json);
 		subcall->asked_size = json.size;
 	}
@@ -654,7 +654,7 @@ static void on_function(void *owner, struct rlmd_text json, const struct rlmd_er
 
 	take_outcome(subcall, json, err);
 	end_function(subcall);
-	if (llm_knows_places(subcall->caller->scope->llm))
+	if (llm_knows_positions(subcall->caller->scope->llm))
 		keep_outcome(subcall);
 	subcall_end(subcall);
 }
@@ -678,7 +678,7 @@ static void start_function(struct subcall *subcall, const struct worker_call *ca
 							on_untold, subcall);
 		return;
 	}
-	if (llm_knows_places(scope->llm)) {
+	if (llm_knows_positions(scope->llm)) {
 		name_value(subcall, subcall->name, call->texts[0]);
 		before = kept_value_find(llm_kept(scope->llm), &subcall->value, &size);
 	}

@@ -350,7 +350,7 @@ static bool is_left_out(struct changes *changes, const char *path);
 static bool is_gone(struct changes *changes, const char *path)
 {
 	auto_free char *whole = xasprintf("%s%s", changes->prefix, path);
-	auto_free char *place = NULL;
+	auto_free char *full = NULL;
 	git_tree_entry *entry = NULL;
 	struct stat st;
 
@@ -359,8 +359,8 @@ static bool is_gone(struct changes *changes, const char *path)
 	git_tree_entry_free(entry);
 	if (changes->other_tree)
 		return false;
-	place = xasprintf("%s/%s", listing_root(changes->listing), path);
-	return lstat(place, &st) && !is_left_out(changes, path);
+	full = xasprintf("%s/%s", listing_root(changes->listing), path);
+	return lstat(full, &st) && !is_left_out(changes, path);
 }
 
 static void find_gone(struct changes *changes)

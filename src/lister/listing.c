@@ -160,12 +160,12 @@ void listing_free(struct listing *listing)
 /* The work tree that begins in the directory that was entered last. */
 static enum listing_kind enter_tree(struct listing *listing, const char *path)
 {
-	auto_free char *place = xasprintf("%s/%s", listing->root, path);
+	auto_free char *full = xasprintf("%s/%s", listing->root, path);
 	struct repository *repository = NULL;
 	struct worktree *tree = NULL;
 	struct rlmd_error err = {0};
 
-	if (!repository_at(place, &repository, &err) || !repository ||
+	if (!repository_at(full, &repository, &err) || !repository ||
 	    !(tree = worktree_new(repository, &err))) {
 		if (err.kind && listing->broken++ < BROKEN_SHOWN)
 			note(listing, path, err.text);

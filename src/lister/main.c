@@ -36,7 +36,7 @@ struct request {
 	struct selection *selection;      /* owned */
 	const char *directory, *revision; /* lent: one of them ... */
 	const char
-		*place; /* lent: ... and in which directory a revision's repository is looked for */
+		*start; /* lent: ... and in which directory a revision's repository is looked for */
 };
 
 /* Values of one letter, lent. */
@@ -77,7 +77,7 @@ static bool take_word(struct request *request, const char *word, struct values *
 		request->revision = value;
 		return true;
 	case 'D':
-		request->place = value;
+		request->start = value;
 		return true;
 	case 'c':
 		options->changes.comparison = value;
@@ -137,7 +137,7 @@ static bool request_read(struct request *request, int fd, struct rlmd_error *err
 	size_t size = 0, at = 0;
 	bool listed = false, ok;
 
-	*request = (struct request){.place = "."};
+	*request = (struct request){.start = "."};
 	request->options.changes.max_file_size = CONTEXT_SIZE_MAX;
 	ok = read_all(request, fd, &size);
 	while (ok && at < size) {
@@ -170,12 +170,12 @@ static bool find_repository(const struct request *request, struct repository **r
 {
 	if (request->directory)
 		return repository_find(request->directory, ret, err);
-	if (!repository_find_any(request->place, ret, err))
+	if (!repository_find_any(request->start, ret, err))
 		return false;
 	return *ret || error_set(err, RLMD_ERROR_INPUT,
 				 "git:REV is of the repository that the directory %s is in, and "
 				 "there is none; go to one, or put ./ before the name of a file",
-				 request->place);
+				 request->start);
 }
 
 /* The directories that are to be read. Alternates, where they are allowed, may be anywhere. */

@@ -224,7 +224,7 @@ bool cache_is(const struct cache *cache, const char *dir, int64_t size)
 	return cache->size == size && !strcmp(cache->dir, dir);
 }
 
-/* --- places ---------------------------------------------------------------------- */
+/* --- addresses ---------------------------------------------------------------------- */
 
 static void hash_of(const struct evbuffer *bytes, unsigned char out[static HASH_SIZE])
 {
@@ -272,8 +272,8 @@ static void add(struct evbuffer *out, const char *text)
 	buffer_add(out, text ? text : "", text ? strlen(text) : 0);
 }
 
-void cache_place_init(struct cache_place *place, const struct rlmd_provider *provider,
-		      const char *tenant, const struct llm_request *request)
+void cache_address_init(struct cache_address *address, const struct rlmd_provider *provider,
+			const char *tenant, const struct llm_request *request)
 {
 	auto_evbuffer struct evbuffer *whose = buffer_new(), *what = buffer_new();
 	struct llm_request plain = *request;
@@ -283,7 +283,7 @@ void cache_place_init(struct cache_place *place, const struct rlmd_provider *pro
 	add(whose, format);
 	add(whose, tenant);
 	add(whose, provider->key);
-	hash_of(whose, place->secret);
+	hash_of(whose, address->secret);
 	OPENSSL_cleanse(buffer_pullup(whose, -1), evbuffer_get_length(whose));
 
 	plain.named = NULL; /* the provider's own name for the model counts, and not ours for it */
@@ -291,26 +291,27 @@ void cache_place_init(struct cache_place *place, const struct rlmd_provider *pro
 	add(what, provider->adapter ? provider->adapter->name : "custom");
 	add(what, provider->url ? provider->url : provider->name);
 	add(what, id);
-	code = code_begin(place->secret);
+	code = code_begin(address->secret);
 	code_add(code, text_in(what));
-	code_end(code, place->name);
-	place->key = provider->key;
-	cache_place_number(place, 0);
+	code_end(code, address->name);
+	address->key = provider->key;
+	cache_address_number(address, 0);
 }
 
-void cache_place_number(struct cache_place *place, int64_t n)
+void cache_address_number(struct cache_address *address, int64_t n)
 {
-	snprintf(place->name + HEX_SIZE - 1, sizeof place->name - (HEX_SIZE - 1), "-%" PRId64, n);
+	snprintf(address->name + HEX_SIZE - 1, sizeof address->name - (HEX_SIZE - 1), "-%" PRId64,
+		 n);
 }
 
 /* --- entries ---------------------------------------------------------------------- */
 
 /* The code covers the exchange's identity, its time, and all of the answer, which is to be added.
  */
-static EVP_MAC_CTX *entry_code(const struct cache_place *place, int64_t created)
+static EVP_MAC_CTX *entry_code(const struct cache_address *address, int64_t created)
 {
-	auto_free char *which = xasprintf("%s %s %" PRId64 "\n", format, place->name, created);
-	EVP_MAC_CTX *code = code_begin(place->secret);
+	auto_free char *which = xasprintf("%s %s %" PRId64 "\n", format, address->name, created);
+	EVP_MAC_CTX *code = code_begin(address->secret);
 
 	code_add(code, text_of(which));
 	return code;
@@ -336,7 +337,7 @@ static char *read_entry(int fd, size_t *ret_size)
 	return take_pointer(&bytes);
 }
 
-static bool is_ours(const struct cache_place *place, struct rlmd_text entry, int64_t age_ms,
+static bool is_ours(const struct cache_address *address, struct rlmd_text entry, int64_t age_ms,
 		    struct rlmd_text *ret_body)
 {
 	const char *end = memchr(entry.bytes, '\n', entry.size < HEAD_MAX ? entry.size : HEAD_MAX);
@@ -351,24 +352,24 @@ static bool is_ours(const struct cache_place *place, struct rlmd_text entry, int
 	if (sscanf(head, "rlmd-cache-1 %" SCNd64 " %64[0-9a-f]", &created, given) != 2)
 		return false;
 	*ret_body = text_from(end + 1, entry.size - (size_t)(end + 1 - entry.bytes));
-	code = entry_code(place, created);
+	code = entry_code(address, created);
 	code_add(code, *ret_body);
 	code_end(code, real);
 	return strlen(given) == HEX_SIZE - 1 && !CRYPTO_memcmp(given, real, HEX_SIZE - 1) &&
 	       created <= now + AHEAD_MS && now - created <= age_ms;
 }
 
-bool cache_find(struct cache *cache, const struct cache_place *place, int64_t age_ms,
+bool cache_find(struct cache *cache, const struct cache_address *address, int64_t age_ms,
 		struct exchange *ret)
 {
-	auto_close int fd = openat(cache->fd, place->name,
+	auto_close int fd = openat(cache->fd, address->name,
 				   O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	const struct timespec used[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_nsec = UTIME_NOW}};
 	size_t size;
 	auto_free char *bytes = fd >= 0 ? read_entry(fd, &size) : NULL;
 	struct rlmd_text body;
 
-	if (!bytes || !is_ours(place, text_from(bytes, size), age_ms, &body))
+	if (!bytes || !is_ours(address, text_from(bytes, size), age_ms, &body))
 		return false;
 	if (!exchange_read_answer(body, ret, NULL))
 		return false;
@@ -392,12 +393,12 @@ static void count_written(struct cache *cache, size_t size)
 }
 
 /* The code of all that is behind it stands in the first line: so that is written again. */
-static bool write_answer(int fd, const struct cache_place *place, struct body *answer,
+static bool write_answer(int fd, const struct cache_address *address, struct body *answer,
 			 struct rlmd_error *err)
 {
-	const struct key_list keys = {(char **)&place->key, place->key != NULL};
+	const struct key_list keys = {(char **)&address->key, address->key != NULL};
 	int64_t created = clock_wall_ms();
-	EVP_MAC_CTX *code = entry_code(place, created);
+	EVP_MAC_CTX *code = entry_code(address, created);
 	char hex[HEX_SIZE] = "", head[HEAD_MAX];
 	int size = snprintf(head, sizeof head, "%s %" PRId64 " %0*d\n", format, created,
 			    HEX_SIZE - 1, 0);
@@ -412,8 +413,8 @@ static bool write_answer(int fd, const struct cache_place *place, struct body *a
 
 /* A name of its own until it is whole: whoever is killed before leaves it to be swept. An answer
  * that is too large is written for nothing; few are. */
-static bool write_entry(struct cache *cache, const struct cache_place *place, struct body *answer,
-			struct rlmd_error *err)
+static bool write_entry(struct cache *cache, const struct cache_address *address,
+			struct body *answer, struct rlmd_error *err)
 {
 	char temporary[64];
 	auto_close int fd = -1;
@@ -426,7 +427,7 @@ static bool write_entry(struct cache *cache, const struct cache_place *place, st
 	if (fd < 0)
 		return error_errno(err, RLMD_ERROR_INPUT, "cannot write to the cache %s",
 				   cache->dir);
-	if (!write_answer(fd, place, answer, err)) {
+	if (!write_answer(fd, address, answer, err)) {
 		unlinkat(cache->fd, temporary, 0);
 		return error_context(err, "cannot write to the cache %s", cache->dir);
 	}
@@ -435,7 +436,7 @@ static bool write_entry(struct cache *cache, const struct cache_place *place, st
 		unlinkat(cache->fd, temporary, 0);
 		return true;
 	}
-	if (renameat(cache->fd, temporary, cache->fd, place->name)) {
+	if (renameat(cache->fd, temporary, cache->fd, address->name)) {
 		error_errno(err, RLMD_ERROR_INPUT, "cannot write to the cache %s", cache->dir);
 		unlinkat(cache->fd, temporary, 0);
 		return false;
@@ -444,11 +445,11 @@ static bool write_entry(struct cache *cache, const struct cache_place *place, st
 	return true;
 }
 
-bool cache_keep(struct cache *cache, const struct cache_place *place,
+bool cache_keep(struct cache *cache, const struct cache_address *address,
 		const struct llm_response *response, struct rlmd_error *err)
 {
 	struct body *answer = exchange_answer_entry(response);
-	bool ok = write_entry(cache, place, answer, err);
+	bool ok = write_entry(cache, address, answer, err);
 
 	body_free(answer);
 	return ok;

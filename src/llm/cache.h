@@ -38,27 +38,27 @@ void cache_cut(
 bool cache_is(const struct cache *, const char *dir, int64_t size);
 
 /* Where an exchange stands. The key is lent by its provider. */
-struct cache_place {
+struct cache_address {
 	char name[CACHE_NAME_SIZE];
 	unsigned char secret[CACHE_SECRET_SIZE];
 	const char *key; /* that no entry may hold; NULL: none */
 };
 
-/* The place of a request to that provider; `tenant` may be NULL. All that identifies the request
+/* The address of a request to that provider; `tenant` may be NULL. All that identifies the request
  * (exchange_id()) is in its name. */
-void cache_place_init(struct cache_place *, const struct rlmd_provider *, const char *tenant,
-		      const struct llm_request *);
+void cache_address_init(struct cache_address *, const struct rlmd_provider *, const char *tenant,
+			const struct llm_request *);
 
 /* The same for the request's n-th time, from 0. */
-void cache_place_number(struct cache_place *, int64_t n);
+void cache_address_number(struct cache_address *, int64_t n);
 
 /* False: it is not there, or older. `ret` becomes the caller's. */
-bool cache_find(struct cache *, const struct cache_place *, int64_t age_ms, struct exchange *ret);
+bool cache_find(struct cache *, const struct cache_address *, int64_t age_ms, struct exchange *ret);
 
 /* It is not to be found again. */
 void cache_forget(struct cache *, const char *name);
 
-/* In the place of what stood there; RLMD_ERROR_INPUT where that cannot be written. An answer larger
+/* Replaces what stood there; RLMD_ERROR_INPUT where that cannot be written. An answer larger
  * than the cache may be is not kept, which is no error. */
-bool cache_keep(struct cache *, const struct cache_place *, const struct llm_response *,
+bool cache_keep(struct cache *, const struct cache_address *, const struct llm_response *,
 		struct rlmd_error *);

@@ -36,9 +36,9 @@ void custom_done(struct custom *custom)
 	*custom = (struct custom){0};
 }
 
-static int compare(const void *id, const void *place)
+static int compare(const void *id, const void *item)
 {
-	const struct custom_request *request = *(struct custom_request *const *)place;
+	const struct custom_request *request = *(struct custom_request *const *)item;
 	uint64_t wanted = *(const uint64_t *)id;
 
 	return (wanted > request->id) - (wanted < request->id);
@@ -56,13 +56,13 @@ static struct custom_request **find(const struct custom *custom, uint64_t id)
 static void shut(struct custom_request *request)
 {
 	struct custom *custom = &request->provider->custom;
-	struct custom_request **place = find(custom, request->id);
+	struct custom_request **found = find(custom, request->id);
 	size_t behind;
 
-	if (!place)
+	if (!found)
 		return;
-	behind = custom->count - (size_t)(place - custom->open) - 1;
-	memmove(place, place + 1, behind * sizeof *place);
+	behind = custom->count - (size_t)(found - custom->open) - 1;
+	memmove(found, found + 1, behind * sizeof *found);
 	custom->count--;
 }
 
@@ -184,9 +184,9 @@ void custom_free(struct custom_request *request)
 
 static struct custom_request *open_request(const struct rlmd_provider *provider, uint64_t id)
 {
-	struct custom_request **place = provider ? find(&provider->custom, id) : NULL;
+	struct custom_request **found = provider ? find(&provider->custom, id) : NULL;
 
-	return place && !(*place)->over ? *place : NULL;
+	return found && !(*found)->over ? *found : NULL;
 }
 
 static void post(struct custom_request *request)

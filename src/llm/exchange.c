@@ -37,7 +37,7 @@ enum {
 	ENTRY_DEPTH = 16,
 	HASHED = 16 << 10,  /* bytes at once */
 	WRITTEN = 64 << 10, /* likewise */
-	PLACE_SIZE = 13,    /* twelve digits and a NUL */
+	POSITION_SIZE = 13, /* twelve digits and a NUL */
 };
 
 /* Of tokens: the sum of a call's attempts may be more than any of them may come to. */
@@ -145,11 +145,11 @@ void exchange_id(const struct llm_request *request, char out[static EXCHANGE_ID_
 
 char *exchange_name(const struct llm_request *request)
 {
-	char id[EXCHANGE_ID_SIZE], place[EXCHANGE_ID_SIZE];
+	char id[EXCHANGE_ID_SIZE], position[EXCHANGE_ID_SIZE];
 
 	exchange_id(request, id);
-	exchange_hash(text_of(request->place), place);
-	return xasprintf("%s-%.*s", id, PLACE_SIZE - 1, place);
+	exchange_hash(text_of(request->position), position);
+	return xasprintf("%s-%.*s", id, POSITION_SIZE - 1, position);
 }
 
 /* --- reading ----------------------------------------------------------------------------- */

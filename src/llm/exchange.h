@@ -53,7 +53,7 @@ void exchange_hash(struct rlmd_text, char out[static EXCHANGE_ID_SIZE]);
  * depends on a clock or a budget. */
 void exchange_id(const struct llm_request *, char out[static EXCHANGE_ID_SIZE]);
 
-/* The id and a hash of the request's place, "ID-PLACE"; new. */
+/* The id and a hash of the request's position, "ID-POSITION"; new. */
 char *exchange_name(const struct llm_request *);
 
 /* --- reading --- */

@@ -187,11 +187,11 @@ struct complaint {
 static struct rlmd_text take_detail(const json_t *detail, struct complaint *complaint)
 {
 	const json_t *first = json_array_get(detail, 0);
-	const json_t *place = json_object_get(first, "loc");
+	const json_t *location = json_object_get(first, "loc");
 
 	if (!first)
 		return json_text(detail);
-	complaint->param = json_text(json_array_get(place, json_array_size(place) - 1));
+	complaint->param = json_text(json_array_get(location, json_array_size(location) - 1));
 	complaint->code = json_get_text(first, "type");
 	return json_get_text(first, "msg");
 }
@@ -290,12 +290,12 @@ static unsigned find_quirk(const struct complaint *complaint)
 	    !mentions(code, rejections, COUNT(rejections)))
 		return QUIRK_NONE;
 	for (size_t i = 0; i < COUNT(adaptations); i++) {
-		const char *place = strcasestr(complaint->words, adaptations[i].mention);
+		const char *at = strcasestr(complaint->words, adaptations[i].mention);
 
 		if (text_equal(complaint->param, adaptations[i].field))
 			return adaptations[i].quirk;
-		if (place && (!first || place < first)) {
-			first = place;
+		if (at && (!first || at < first)) {
+			first = at;
 			quirk = adaptations[i].quirk;
 		}
 	}

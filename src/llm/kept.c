@@ -14,7 +14,7 @@
 
 struct kept_lookup {
 	struct cache *cache; /* lent; NULL: none */
-	struct cache_place place;
+	struct cache_address address;
 	struct journal *journal; /* lent; NULL: none */
 	char *key;               /* owned: the journal's */
 	int64_t number;
@@ -142,11 +142,11 @@ static void look_into_cache(struct kept_lookup *lookup, struct kept *kept,
 {
 	auto_free char *asked = NULL;
 
-	cache_place_init(&lookup->place, provider, kept->tenant, request);
-	asked = xasprintf("%s %s %s", asker, word_of(request->kind), lookup->place.name);
-	cache_place_number(&lookup->place, json_count(kept->seen, asked));
+	cache_address_init(&lookup->address, provider, kept->tenant, request);
+	asked = xasprintf("%s %s %s", asker, word_of(request->kind), lookup->address.name);
+	cache_address_number(&lookup->address, json_count(kept->seen, asked));
 	if (lookup->found ||
-	    !cache_find(lookup->cache, &lookup->place, kept->age_ms, &lookup->exchange))
+	    !cache_find(lookup->cache, &lookup->address, kept->age_ms, &lookup->exchange))
 		return;
 	lookup->found = true;
 	lookup->exchange.cached = lookup->exchange.usage_given = true;
@@ -166,11 +166,11 @@ void kept_forget(struct kept *kept, const char *asker)
 	json_object_foreach (kept->seen, key, times)
 		for (int64_t n = 0; !strncmp(key, begin, size) && n < json_integer_value(times);
 		     n++) {
-			struct cache_place place;
+			struct cache_address address;
 
-			snprintf(place.name, sizeof place.name, "%s", key + size);
-			cache_place_number(&place, n);
-			cache_forget(kept->cache, place.name);
+			snprintf(address.name, sizeof address.name, "%s", key + size);
+			cache_address_number(&address, n);
+			cache_forget(kept->cache, address.name);
 		}
 }
 
@@ -277,7 +277,7 @@ struct journal_keep *kept_keep(struct kept *kept, const char *name,
 	if (name && !recording_write(kept->recording, name, request, response, false, err, &why))
 		request_warn(warnings, "this call is not recorded: %s", why.text);
 	if (!err && lookup && lookup->cache && may_be_cached(response) &&
-	    !cache_keep(lookup->cache, &lookup->place, response, &why))
+	    !cache_keep(lookup->cache, &lookup->address, response, &why))
 		request_warn(warnings, "an answer is not kept: %s", why.text);
 	if (!lookup || !lookup->journal || lookup->paid)
 		return NULL;

@@ -2,7 +2,7 @@
  * llm/kept.h - the exchanges that a job keeps and finds again: one store with three back ends.
  *
  *              what an exchange is known by           what is found                  when
- *   recording  request, place, how often it was asked  all of a job, and words       instead of
+ *   recording  request, position, how often asked       all of a job, and words       instead of
  * asking journal    the same                               all of this job: it was paid   before a
  * reservation cache      request, provider, tenant and key      whole answers of any job before a
  * reservation

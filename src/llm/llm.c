@@ -137,7 +137,7 @@ bool llm_keeps(const struct llm *llm)
 	return llm->kept.recording;
 }
 
-bool llm_knows_places(const struct llm *llm)
+bool llm_knows_positions(const struct llm *llm)
 {
 	return llm_keeps(llm) || llm->kept.journal;
 }

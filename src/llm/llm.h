@@ -113,9 +113,9 @@ struct kept *llm_kept(struct llm *);
 bool llm_keeps(const struct llm *);   /* exchanges are recorded, or replayed */
 bool llm_replays(const struct llm *); /* nobody is asked */
 
-/* Whether who asks for what is to be known by a place that is the same the next time
- * (llm_request.place): exchanges are kept or found, or the job has a journal. */
-bool llm_knows_places(const struct llm *);
+/* Whether who asks for what is to be known by a position that is the same the next time
+ * (llm_request.position): exchanges are kept or found, or the job has a journal. */
+bool llm_knows_positions(const struct llm *);
 
 /* The warnings for the job, each text once, as a new array of strings; emptied by this. */
 json_t *llm_take_warnings(struct llm *);

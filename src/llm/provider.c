@@ -139,23 +139,23 @@ static void make_headers(struct rlmd_provider *provider)
 		provider->headers[i] = xstrdup(adapter->headers[i]);
 	provider->headers[count++] = xstrdup("Content-Type: application/json");
 	if (provider->key && adapter->key_header) {
-		const char *place = strstr(adapter->key_header, "%s");
+		const char *at = strstr(adapter->key_header, "%s");
 
-		provider->headers[count] = xasprintf("%.*s%s%s", (int)(place - adapter->key_header),
-						     adapter->key_header, provider->key, place + 2);
+		provider->headers[count] = xasprintf("%.*s%s%s", (int)(at - adapter->key_header),
+						     adapter->key_header, provider->key, at + 2);
 	}
 }
 
 /* Loopback, the addresses of private networks (RFC 1918), and names that only those know. */
 static bool is_near(const char *base)
 {
-	static const char *const places[] = {"127.", "10.", "192.168.", "[::1]", "[f"};
+	static const char *const prefixes[] = {"127.", "10.", "192.168.", "[::1]", "[f"};
 	const char *host = strstr(base, "://") + strlen("://");
 	size_t size = strcspn(host, host[0] == '[' ? "]" : ":/");
 	int second = 0;
 
-	for (size_t i = 0; i < sizeof places / sizeof *places; i++)
-		if (!strncmp(host, places[i], strlen(places[i])))
+	for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+		if (!strncmp(host, prefixes[i], strlen(prefixes[i])))
 			return true;
 	if (sscanf(host, "172.%d.", &second) == 1)
 		return second >= 16 && second <= 31;
@@ -453,34 +453,34 @@ static bool find_price(const struct rlmd_provider *provider, const char *model, 
 }
 
 /* Where it is kept, from now on at least. */
-static size_t price_place(const struct rlmd_provider *provider, const char *model)
+static size_t price_index(const struct rlmd_provider *provider, const char *model)
 {
 	struct priced *priced = provider->priced;
-	size_t place;
+	size_t index;
 
-	for (place = 0; place < PRICED_MAX; place++)
-		if (priced->of[place].model && !strcmp(priced->of[place].model, model))
-			return place;
-	place = priced->next;
-	priced->next = (place + 1) % PRICED_MAX;
-	free(priced->of[place].model);
-	priced->of[place].model = xstrdup(model);
-	priced->of[place].known = find_price(provider, model, &priced->of[place].price);
-	return place;
+	for (index = 0; index < PRICED_MAX; index++)
+		if (priced->of[index].model && !strcmp(priced->of[index].model, model))
+			return index;
+	index = priced->next;
+	priced->next = (index + 1) % PRICED_MAX;
+	free(priced->of[index].model);
+	priced->of[index].model = xstrdup(model);
+	priced->of[index].known = find_price(provider, model, &priced->of[index].price);
+	return index;
 }
 
 bool provider_price(const struct rlmd_provider *provider, const char *model, struct price *ret)
 {
-	size_t place;
+	size_t index;
 
 	if (provider->own_price) {
 		*ret = provider->own;
 		return true;
 	}
-	place = price_place(provider, model);
-	if (provider->priced->of[place].known)
-		*ret = provider->priced->of[place].price;
-	return provider->priced->of[place].known;
+	index = price_index(provider, model);
+	if (provider->priced->of[index].known)
+		*ret = provider->priced->of[index].price;
+	return provider->priced->of[index].known;
 }
 
 bool provider_is_local(const struct rlmd_provider *provider, const char *model)

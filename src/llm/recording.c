@@ -28,7 +28,7 @@ enum {
 	FILE_SIZE_MAX = 64 << 20,
 	VALUE_SIZE_MAX = 256 << 20,
 	DEPTH_MAX = 16,
-	PLACE_SIZE = 12,      /* digits of a name that say who asked */
+	POSITION_SIZE = 12,   /* digits of a name that say who asked */
 	PROMPT_SHOWN = 60,    /* bytes of a prompt in an error */
 	DIFFERENCE_MAX = 280, /* bytes, of which ... */
 	SHOWN = 32,           /* ... of each text from where they differ on, ... */
@@ -274,13 +274,13 @@ static void explain_difference(const struct llm_request *request, const json_t *
 			 out);
 }
 
-/* A file that was recorded from the same place, for whatever request. */
+/* A file that was recorded from the same position, for whatever request. */
 static const char *find_near(const struct recording *recording, const char *name)
 {
-	const char *place = name + EXCHANGE_ID_SIZE;
+	const char *position = name + EXCHANGE_ID_SIZE;
 
 	for (size_t i = 0; i < recording->file_count; i++)
-		if (!strncmp(recording->files[i].name + EXCHANGE_ID_SIZE, place, PLACE_SIZE))
+		if (!strncmp(recording->files[i].name + EXCHANGE_ID_SIZE, position, POSITION_SIZE))
 			return recording->files[i].name;
 	return NULL;
 }
@@ -314,7 +314,7 @@ static bool miss(const struct recording *recording, const char *name,
 
 /* --- finding ----------------------------------------------------------------------------- */
 
-/* Another place's answer to the same request will do. */
+/* Another position's answer to the same request will do. */
 static const char *take_file(struct recording *recording, const char *name)
 {
 	struct recorded *found = NULL;

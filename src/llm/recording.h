@@ -1,12 +1,12 @@
 /*
  * llm/recording.h - a directory of exchanges: recorded, or replayed.
  *
- * One JSON file for each exchange, ID-PLACE-N.json: the request's hash, the hash of who asked it
- * (llm_request.place), and how often it had asked that before. So each of several runs that ask the
- * same at once is given its own answer again, whichever comes first. Where nobody has asked it from
- * there, any answer to the same request will do that is not taken yet: code whose threads call at
- * once is another place each time. ID-N.json has a value that code got from a clock or the host.
- * Other files are scripts (llm/scripted.h), which answer what is in no such file.
+ * One JSON file for each exchange, ID-POSITION-N.json: the request's hash, the hash of who asked it
+ * (llm_request.position), and how often it had asked that before. So each of several runs that ask
+ * the same at once is given its own answer again, whichever comes first. Where nobody has asked it
+ * from there, any answer to the same request will do that is not taken yet: code whose threads call
+ * at once has another position each time. ID-N.json has a value that code got from a clock or the
+ * host. Other files are scripts (llm/scripted.h), which answer what is in no such file.
  */
 #pragma once
 

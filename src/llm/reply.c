@@ -143,9 +143,9 @@ static int64_t tokens_of(const struct reply_part *part)
 }
 
 /* A byte of the text, counted from its end. */
-static char back(struct rlmd_text text, size_t place)
+static char back(struct rlmd_text text, size_t distance)
 {
-	return text.bytes[text.size - 1 - place];
+	return text.bytes[text.size - 1 - distance];
 }
 
 /*

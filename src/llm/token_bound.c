@@ -126,11 +126,11 @@ static bool count_inner(struct token_bound *bound, const struct masks *masks, ui
 	return true;
 }
 
-static enum kind kind_at(const struct masks *masks, int place)
+static enum kind kind_at(const struct masks *masks, int bit)
 {
-	return masks->of[KIND_WORD] >> place & 1     ? KIND_WORD
-	       : masks->of[KIND_NUMBER] >> place & 1 ? KIND_NUMBER
-						     : KIND_OTHER;
+	return masks->of[KIND_WORD] >> bit & 1     ? KIND_WORD
+	       : masks->of[KIND_NUMBER] >> bit & 1 ? KIND_NUMBER
+						   : KIND_OTHER;
 }
 
 /* The first and the last run may go on beyond it. */

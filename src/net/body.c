@@ -15,7 +15,7 @@ enum {
 
 /* A text to be quoted, between two bytes of what is written. */
 struct insertion {
-	size_t place;
+	size_t offset;
 	struct rlmd_text text; /* lent */
 };
 
@@ -131,7 +131,7 @@ struct rlmd_text body_whole(struct body *body)
 static size_t read_written(struct body *body, char *out, size_t room)
 {
 	struct rlmd_text written = text_in(body->written);
-	size_t end = body->next < body->count ? body->insertions[body->next].place : written.size;
+	size_t end = body->next < body->count ? body->insertions[body->next].offset : written.size;
 	size_t size = end - body->read < room ? end - body->read : room;
 
 	memcpy(out, written.bytes + body->read, size);

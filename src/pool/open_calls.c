@@ -26,12 +26,12 @@ bool open_calls_add(struct open_calls *open, int64_t id, size_t weight)
 
 bool open_calls_remove(struct open_calls *open, int64_t id)
 {
-	size_t place = find(open, id);
+	size_t index = find(open, id);
 
-	if (place == open->count)
+	if (index == open->count)
 		return false;
-	open->weight -= open->calls[place].weight;
-	open->calls[place] = open->calls[--open->count];
+	open->weight -= open->calls[index].weight;
+	open->calls[index] = open->calls[--open->count];
 	return true;
 }
 

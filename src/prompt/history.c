@@ -194,7 +194,7 @@ static size_t summed(const struct history *history)
 }
 
 /* Where the response to a turn stands, from 1: the first always behind the head. */
-static size_t place_of(const struct history *history, size_t turn)
+static size_t index_of(const struct history *history, size_t turn)
 {
 	return history->head + 2 * (turn - (history->taken ? history->taken : 1));
 }
@@ -205,10 +205,10 @@ static size_t choose(const struct history *history, const struct conversation *c
 	size_t take = history->count - 1;
 	int64_t room = share_of(history, TARGET) - share_of(history, SUMMARY) -
 		       tokens_of(history, conversation, 0, summed(history)) -
-		       tokens_of(history, conversation, place_of(history, history->count), 2);
+		       tokens_of(history, conversation, index_of(history, history->count), 2);
 
 	while (take > history->taken + 1) {
-		room -= tokens_of(history, conversation, place_of(history, take), 2);
+		room -= tokens_of(history, conversation, index_of(history, take), 2);
 		if (room < 0)
 			break;
 		take--;
@@ -237,12 +237,12 @@ static void sum_up(const struct history *history, size_t take, struct evbuffer *
 	}
 }
 
-static void shorten(struct conversation *conversation, size_t place)
+static void shorten(struct conversation *conversation, size_t index)
 {
 	auto_evbuffer struct evbuffer *out = buffer_new();
 
-	brief_clip(conversation->messages[place].text, RESPONSE_MAX, out);
-	conversation_replace(conversation, place, 1, LLM_ASSISTANT, text_in(out));
+	brief_clip(conversation->messages[index].text, RESPONSE_MAX, out);
+	conversation_replace(conversation, index, 1, LLM_ASSISTANT, text_in(out));
 }
 
 static void take_out(struct history *history, struct conversation *conversation, size_t take)
@@ -252,7 +252,7 @@ static void take_out(struct history *history, struct conversation *conversation,
 	sum_up(history, take, turns);
 	brief_summary(history->prompts, (int64_t)take, text_in(turns), summary);
 	conversation_replace(conversation, summed(history),
-			     place_of(history, take + 1) - summed(history), LLM_USER,
+			     index_of(history, take + 1) - summed(history), LLM_USER,
 			     text_in(summary));
 	history->taken = take;
 	shorten(conversation, history->head);

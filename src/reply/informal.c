@@ -106,16 +106,16 @@ static struct marker find_boxed(struct rlmd_text text)
 	static const char boxed[] = "\\boxed{", words[] = "\\text{";
 	static const char punctuation[] = " $.)]\\*_\t\r\n";
 	struct rlmd_text line, value = {0};
-	const char *place, *last = NULL;
+	const char *found, *last = NULL;
 	size_t depth = 1, at, end = text.size;
 
 	while (end && text_is_one_of(text.bytes[end - 1], punctuation))
 		end--;
 	line = text_last_line(text_slice(text, 0, end));
-	place = line.bytes;
-	while ((place = text_find(text_from(place, line.size - (size_t)(place - line.bytes)),
+	found = line.bytes;
+	while ((found = text_find(text_from(found, line.size - (size_t)(found - line.bytes)),
 				  boxed)))
-		last = place++;
+		last = found++;
 	if (!last)
 		return (struct marker){0};
 	at = (size_t)(last - line.bytes) + strlen(boxed);

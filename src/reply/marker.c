@@ -348,14 +348,14 @@ static size_t next_word(struct tokens *scan, size_t from)
 	return text.size;
 }
 
-static enum marker_place place_of(struct rlmd_text text, size_t at)
+static enum marker_lead lead_of(struct rlmd_text text, size_t at)
 {
-	enum marker_place place = LEADS_LINE;
+	enum marker_lead lead = LEADS_LINE;
 
 	for (; at && text_is_one_of(text.bytes[at - 1], " \t>*#-+"); at--)
 		if (text.bytes[at - 1] == '>')
-			place = LEADS_QUOTATION;
-	return !at || text.bytes[at - 1] == '\n' ? place : WITHIN_LINE;
+			lead = LEADS_QUOTATION;
+	return !at || text.bytes[at - 1] == '\n' ? lead : WITHIN_LINE;
 }
 
 /* Rule 8: nothing but a full stop and Markdown's decoration follows on the line. */
@@ -629,7 +629,7 @@ static void scan_markers(struct tokens *scan, bool cut, struct markers *found)
 
 	for (size_t at = 0; (at = next_word(scan, at)) < text.size;) {
 		const struct spelling *spelling = spelling_of(text_slice(text, at, text.size));
-		struct marker marker = {.whole = {at, 0}, .leads = place_of(text, at)};
+		struct marker marker = {.whole = {at, 0}, .leads = lead_of(text, at)};
 		size_t open = at + strlen(spelling->opening) - 1;
 		bool complete;
 

@@ -12,13 +12,13 @@
 #include "base/text.h"
 #include "reply/markdown.h"
 
-enum marker_place { WITHIN_LINE, LEADS_QUOTATION, LEADS_LINE }; /* the later, the higher its rank */
+enum marker_lead { WITHIN_LINE, LEADS_QUOTATION, LEADS_LINE }; /* the later, the higher its rank */
 
 struct marker {
 	enum rlmd_answer_kind kind; /* RLMD_ANSWER_NONE: there is none */
 	struct range whole;         /* from its F to behind its parenthesis */
 	struct rlmd_text argument;  /* lent from the text: trimmed, quotes and all */
-	enum marker_place leads;    /* whether it stands at the start of its line */
+	enum marker_lead leads;     /* whether it stands at the start of its line */
 };
 
 /*

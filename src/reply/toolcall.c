@@ -345,8 +345,8 @@ static size_t skip_line_end(struct rlmd_text text, size_t at, bool *ret_alone)
 	return *ret_alone ? end : at;
 }
 
-/* The place of `words` from `at` up to `end`; `end`: none. */
-static size_t place_of(struct rlmd_text text, size_t at, size_t end, const char *words)
+/* The offset of `words` from `at` up to `end`; `end`: none. */
+static size_t offset_of(struct rlmd_text text, size_t at, size_t end, const char *words)
 {
 	struct rlmd_text rest = text_slice(text, at, end);
 	const char *found = text_find(rest, words);
@@ -360,17 +360,17 @@ static bool read_parameters(struct rlmd_text text, const struct parameter *form,
 	size_t at = body->start, end;
 	bool alone;
 
-	while ((at = place_of(text, at, body->end, form->open)) < body->end) {
+	while ((at = offset_of(text, at, body->end, form->open)) < body->end) {
 		size_t name = at + strlen(form->open), behind;
 		struct rlmd_text key;
 
-		behind = place_of(text, name, body->end, form->separator);
+		behind = offset_of(text, name, body->end, form->separator);
 		if (behind == body->end)
 			return false;
-		end = place_of(text, name, behind, "\"");
-		key = text_slice(text, name, place_of(text, name, end, "<"));
+		end = offset_of(text, name, behind, "\"");
+		key = text_slice(text, name, offset_of(text, name, end, "<"));
 		at = behind + strlen(form->separator);
-		end = place_of(text, at, body->end, form->close);
+		end = offset_of(text, at, body->end, form->close);
 		if (array_has(code_keys, COUNT(code_keys), key)) {
 			*body = (struct range){skip_line_end(text, at, &alone), end};
 			return true;
@@ -494,7 +494,7 @@ static bool read_rest(struct search *search, size_t line)
 static bool read_name(struct rlmd_text text, const struct form *form, size_t *at)
 {
 	size_t limit = *at + NAME_MAX < text.size ? *at + NAME_MAX : text.size;
-	size_t behind = place_of(text, *at, limit, form->separator), end = behind;
+	size_t behind = offset_of(text, *at, limit, form->separator), end = behind;
 
 	if (form->flags & IN_LINE)
 		for (end = *at; end < behind && !strchr(" <", text.bytes[end]);)
@@ -537,7 +537,7 @@ static bool read_form(struct search *search, const struct form *form, size_t lin
 		return false;
 	fence.body.start = skip_line_end(text, at, &alone);
 	end = form->content == LITERAL ? find_literal(text, &fence.body)
-				       : place_of(text, fence.body.start, text.size, form->close);
+				       : offset_of(text, fence.body.start, text.size, form->close);
 	closed = end < text.size;
 	if (form->content != LITERAL) {
 		fence.body.end = without_closers(text, fence.body.start, end);
@@ -565,8 +565,8 @@ static bool read_forms(struct search *search, size_t line, size_t at)
 		size_t open = at;
 
 		if (form->flags & IN_LINE)
-			open = place_of(text, at, place_of(text, at, end, form->separator),
-					form->open);
+			open = offset_of(text, at, offset_of(text, at, end, form->separator),
+					 form->open);
 		if (text_starts(text_slice(text, open, text.size), form->open) &&
 		    read_form(search, form, line, open))
 			return true;
@@ -616,11 +616,11 @@ static size_t announced(struct rlmd_text text, size_t from, size_t start)
 {
 	from = start - from > 2 * NAME_MAX ? start - 2 * NAME_MAX : from;
 	for (const struct form *form = forms; form < forms + COUNT(forms); form++) {
-		size_t at = place_of(text, from, start, form->open);
+		size_t at = offset_of(text, from, start, form->open);
 		size_t name = at + strlen(form->open);
 
 		if (form->flags & FENCED && at < start &&
-		    is_tool(text_slice(text, name, place_of(text, name, start, form->separator))))
+		    is_tool(text_slice(text, name, offset_of(text, name, start, form->separator))))
 			return at;
 	}
 	return start;

@@ -191,7 +191,7 @@ bool llm_keeps(const struct llm *llm)
 	return false;
 }
 
-bool llm_knows_places(const struct llm *llm)
+bool llm_knows_positions(const struct llm *llm)
 {
 	(void)llm;
 	return false;

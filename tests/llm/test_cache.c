@@ -81,30 +81,30 @@ static struct cache *open_cache(int64_t size)
 	return cache;
 }
 
-static struct cache_place place_of(const char *tenant, int64_t n)
+static struct cache_address address_of(const char *tenant, int64_t n)
 {
-	struct cache_place place;
+	struct cache_address address;
 
-	cache_place_init(&place, provider, tenant, &request);
-	cache_place_number(&place, n);
-	return place;
+	cache_address_init(&address, provider, tenant, &request);
+	cache_address_number(&address, n);
+	return address;
 }
 
-static void keep(struct cache *cache, const struct cache_place *place, const char *text)
+static void keep(struct cache *cache, const struct cache_address *address, const char *text)
 {
 	struct llm_response response = {.text = text_of(text), .model = "m-resolved"};
 
-	assert_true(cache_keep(cache, place, &response, NULL));
+	assert_true(cache_keep(cache, address, &response, NULL));
 }
 
 /* "" where there is none. */
-static const char *find(struct cache *cache, const struct cache_place *place, int64_t age_ms)
+static const char *find(struct cache *cache, const struct cache_address *address, int64_t age_ms)
 {
 	static char text[64];
 	struct exchange exchange;
 
 	*text = '\0';
-	if (cache_find(cache, place, age_ms, &exchange)) {
+	if (cache_find(cache, address, age_ms, &exchange)) {
 		snprintf(text, sizeof text, "%.40s", exchange.text);
 		assert_string_equal(exchange.model, "m-resolved");
 		exchange_done(&exchange);
@@ -115,7 +115,7 @@ static const char *find(struct cache *cache, const struct cache_place *place, in
 static void test_found_again(void **state)
 {
 	struct cache *cache = open_cache(1 << 20), *other = open_cache(1 << 20);
-	struct cache_place first = place_of(NULL, 0), second = place_of(NULL, 1);
+	struct cache_address first = address_of(NULL, 0), second = address_of(NULL, 1);
 
 	(void)state;
 	assert_string_equal(find(cache, &first, DAY_MS), "");
@@ -132,7 +132,7 @@ static void test_found_again(void **state)
 /* The parts that identify a request do, and nothing else. */
 static void test_places(void **state)
 {
-	struct cache_place plain = place_of(NULL, 0), same;
+	struct cache_address plain = address_of(NULL, 0), same;
 	char stop[] = "end", *stops[] = {stop, NULL};
 
 	(void)state;
@@ -142,19 +142,19 @@ static void test_places(void **state)
 	request.turn = 3;
 	message.text = text_of("with 3s left");
 	message.timeless = text_of("a question");
-	same = place_of(NULL, 0);
+	same = address_of(NULL, 0);
 	assert_string_equal(plain.name, same.name);
 	request.asked_tokens = 99;
-	same = place_of(NULL, 0);
+	same = address_of(NULL, 0);
 	assert_string_not_equal(plain.name, same.name);
 	request.asked_tokens = 100;
 	request.sampling.stops = (const char *const *)stops;
 	request.sampling.stop_count = 1;
-	same = place_of(NULL, 0);
+	same = address_of(NULL, 0);
 	assert_string_not_equal(plain.name, same.name);
 	request.sampling = (struct llm_sampling){0};
 	message.role = LLM_SYSTEM;
-	same = place_of(NULL, 0);
+	same = address_of(NULL, 0);
 	assert_string_not_equal(plain.name, same.name);
 	message = (struct llm_message){.role = LLM_USER};
 	request.asked_tokens = 0;
@@ -165,11 +165,11 @@ static void test_places(void **state)
 static void test_tenants(void **state)
 {
 	struct cache *cache = open_cache(1 << 20);
-	struct cache_place one = place_of("one", 0), two = place_of("two", 0), none;
+	struct cache_address one = address_of("one", 0), two = address_of("two", 0), none;
 	auto_free char *from = NULL, *to = NULL;
 
 	(void)state;
-	none = place_of(NULL, 0);
+	none = address_of(NULL, 0);
 	keep(cache, &one, "secret");
 	assert_string_not_equal(one.name, two.name);
 	assert_string_equal(find(cache, &two, DAY_MS), "");
@@ -192,16 +192,16 @@ static void test_providers(void **state)
 		{.kind = "ollama", .base_url = "http://127.0.0.1:1/v1"},
 	};
 	enum { COUNT = sizeof configs / sizeof *configs };
-	struct cache_place places[COUNT];
+	struct cache_address addresses[COUNT];
 
 	(void)state;
 	for (size_t i = 0; i < COUNT; i++) {
 		struct rlmd_provider *other = provider_new(&configs[i], NULL);
 
 		assert_true(provider_bind(other, base, NULL) && provider_open(other, NULL));
-		cache_place_init(&places[i], other, NULL, &request);
+		cache_address_init(&addresses[i], other, NULL, &request);
 		for (size_t j = 0; j < i; j++)
-			assert_string_not_equal(places[i].name, places[j].name);
+			assert_string_not_equal(addresses[i].name, addresses[j].name);
 		provider_unbind(other);
 		provider_unref(other);
 	}
@@ -212,18 +212,18 @@ static void test_what_others_may_write(void **state)
 {
 	static const mode_t others[] = {S_IWGRP, S_IWOTH};
 	struct cache *cache = open_cache(1 << 20);
-	struct cache_place place = place_of(NULL, 0);
+	struct cache_address address = address_of(NULL, 0);
 	auto_free char *path = NULL;
 	struct rlmd_error err;
 
 	(void)state;
-	keep(cache, &place, "an answer");
-	path = xasprintf("%s/%s", dir, place.name);
+	keep(cache, &address, "an answer");
+	path = xasprintf("%s/%s", dir, address.name);
 	for (size_t i = 0; i < 2; i++) {
 		assert_int_equal(chmod(path, 0600 | others[i]), 0);
-		assert_string_equal(find(cache, &place, DAY_MS), "");
+		assert_string_equal(find(cache, &address, DAY_MS), "");
 		assert_int_equal(chmod(path, 0600), 0);
-		assert_string_equal(find(cache, &place, DAY_MS), "an answer");
+		assert_string_equal(find(cache, &address, DAY_MS), "an answer");
 		assert_int_equal(chmod(dir, 0700 | others[i]), 0);
 		assert_null(cache_new(base, dir, 1 << 20, &err));
 		assert_non_null(strstr(err.text, "others may write to the cache"));
@@ -231,7 +231,7 @@ static void test_what_others_may_write(void **state)
 	}
 	if (!geteuid()) {
 		assert_int_equal(chown(path, 65534, 65534), 0);
-		assert_string_equal(find(cache, &place, DAY_MS), "");
+		assert_string_equal(find(cache, &address, DAY_MS), "");
 		assert_int_equal(chown(dir, 65534, 65534), 0);
 		assert_null(cache_new(base, dir, 1 << 20, &err));
 		assert_non_null(strstr(err.text, "belongs to uid 65534 and not to us (0)"));
@@ -262,14 +262,14 @@ static void test_ages(void **state)
 		    {30000, true},
 		    {DAY_MS, false}};
 	struct cache *cache = open_cache(1 << 20);
-	struct cache_place place = place_of(NULL, 0);
+	struct cache_address address = address_of(NULL, 0);
 
 	(void)state;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		ahead_ms = rows[i].ahead_ms;
-		keep(cache, &place, "an answer");
+		keep(cache, &address, "an answer");
 		ahead_ms = 0;
-		assert_string_equal(find(cache, &place, DAY_MS + DAY_MS / 2),
+		assert_string_equal(find(cache, &address, DAY_MS + DAY_MS / 2),
 				    rows[i].found ? "an answer" : "");
 	}
 	cache_free(cache);
@@ -279,16 +279,16 @@ static void test_ages(void **state)
 static void test_too_large(void **state)
 {
 	struct cache *cache = open_cache(1000);
-	struct cache_place place = place_of(NULL, 0);
+	struct cache_address address = address_of(NULL, 0);
 	char text[2000];
 
 	(void)state;
 	memset(text, 'x', sizeof text - 1);
 	text[sizeof text - 1] = '\0';
-	keep(cache, &place, text);
+	keep(cache, &address, text);
 	assert_int_equal(each(remove_file), 0);
-	keep(cache, &place, "short");
-	assert_string_equal(find(cache, &place, DAY_MS), "short");
+	keep(cache, &address, "short");
+	assert_string_equal(find(cache, &address, DAY_MS), "short");
 	cache_free(cache);
 }
 
@@ -296,14 +296,14 @@ static void test_too_large(void **state)
 static void test_damaged(void **state)
 {
 	struct cache *cache = open_cache(1 << 20);
-	struct cache_place place = place_of(NULL, 0);
+	struct cache_address address = address_of(NULL, 0);
 	auto_free char *path = NULL;
 	struct stat st;
 	int fd;
 
 	(void)state;
-	keep(cache, &place, "an answer");
-	path = xasprintf("%s/%s", dir, place.name);
+	keep(cache, &address, "an answer");
+	path = xasprintf("%s/%s", dir, address.name);
 	fd = open(path, O_RDWR);
 	assert_int_equal(fstat(fd, &st), 0);
 	for (off_t at = 0; at < st.st_size; at++) {
@@ -312,14 +312,14 @@ static void test_damaged(void **state)
 		assert_int_equal(pread(fd, &byte, 1, at), 1);
 		other = (char)(byte ^ 1);
 		assert_int_equal(pwrite(fd, &other, 1, at), 1);
-		if (*find(cache, &place, DAY_MS))
+		if (*find(cache, &address, DAY_MS))
 			fail_msg("byte %ld does not count", (long)at);
 		assert_int_equal(pwrite(fd, &byte, 1, at), 1);
 	}
-	assert_string_equal(find(cache, &place, DAY_MS), "an answer");
+	assert_string_equal(find(cache, &address, DAY_MS), "an answer");
 	for (off_t size = st.st_size - 1; size >= 0; size--) {
 		assert_int_equal(ftruncate(fd, size), 0);
-		assert_string_equal(find(cache, &place, DAY_MS), "");
+		assert_string_equal(find(cache, &address, DAY_MS), "");
 	}
 	close(fd);
 	cache_free(cache);
@@ -340,13 +340,13 @@ static void test_size(void **state)
 {
 	enum { ENTRIES = 400, SIZE = 40000 };
 	struct cache *cache = open_cache(SIZE);
-	struct cache_place last = place_of(NULL, ENTRIES - 1);
+	struct cache_address last = address_of(NULL, ENTRIES - 1);
 
 	(void)state;
 	for (int i = 0; i < ENTRIES; i++) {
-		struct cache_place place = place_of(NULL, i);
+		struct cache_address address = address_of(NULL, i);
 
-		keep(cache, &place, "forty bytes, or nearly so many, of text");
+		keep(cache, &address, "forty bytes, or nearly so many, of text");
 		event_base_loop(base, EVLOOP_NONBLOCK);
 	}
 	total = 0;
@@ -376,21 +376,21 @@ static void test_written_as_it_is(void **state)
 	json_t *answer;
 
 	(void)state;
-	for (size_t place = 65480; place < 65560; place++) {
+	for (size_t address = 65480; address < 65560; address++) {
 		struct body *body;
 		struct exchange exchange;
 		int fd = open("/dev/null", O_WRONLY);
 
 		memset(text, '"', 100);
 		memset(text + 100, 'x', sizeof text - 100);
-		memcpy(text + place, key, strlen(key));
+		memcpy(text + address, key, strlen(key));
 		response.text = text_from(text, sizeof text);
 		body = exchange_answer_entry(&response);
 		assert_true(exchange_write(body, &keys, fd, note, put, NULL));
 		body_free(body);
 		close(fd);
-		memcpy(text + place, "***", 3);
-		memset(text + place + 3, 'x', strlen(key) - 3);
+		memcpy(text + address, "***", 3);
+		memset(text + address + 3, 'x', strlen(key) - 3);
 		response.text.size -= strlen(key) - 3;
 		answer = exchange_answer(&response, NULL);
 		json_write_line(answer, tree);
