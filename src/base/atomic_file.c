@@ -44,17 +44,17 @@ static bool may_replace(int directory, const char *name)
 
 bool atomic_file_open_in(struct atomic_file *file, int directory, const char *name, mode_t mode)
 {
-	auto_free char *place = NULL;
+	auto_free char *parent = NULL;
 	int why;
 
 	*file = (struct atomic_file){.fd = -1};
 	if (!may_replace(directory, name))
 		return false;
-	place = directory_of(name);
+	parent = directory_of(name);
 	*file = (struct atomic_file){.directory = directory, .path = xstrdup(name), .fd = -1};
 	/* A file without a name gets one by its entry in /proc. */
 	if (!access("/proc/self/fd", X_OK))
-		file->fd = openat(directory, place, O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
+		file->fd = openat(directory, parent, O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
 	if (file->fd >= 0)
 		return true;
 	file->temporary = name_beside(name);

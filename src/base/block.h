@@ -86,9 +86,9 @@ static inline byte_vector byte_vector_load(const char *at)
 /* A bit of each byte, all of whose bits are the same. */
 static inline uint64_t byte_mask_gather(byte_vector all)
 {
-	static const byte_vector places = {1, 2, 4, 8, 16, 32, 64, -128,
-					   1, 2, 4, 8, 16, 32, 64, -128};
-	byte_words bits = (byte_words)(all & places);
+	static const byte_vector bits_of_bytes = {1, 2, 4, 8, 16, 32, 64, -128,
+						  1, 2, 4, 8, 16, 32, 64, -128};
+	byte_words bits = (byte_words)(all & bits_of_bytes);
 
 	return bits[0] * BLOCK_EACH >> 56 | bits[1] * BLOCK_EACH >> 56 << 8;
 }

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static inline void cleanup_free(void *place)
+static inline void cleanup_free(void *variable)
 {
-	free(*(void **)place);
+	free(*(void **)variable);
 }
 
 static inline void cleanup_close(const int *fd)
@@ -43,9 +43,9 @@ static inline int take_fd(int *fd)
 	return taken;
 }
 
-static inline void *take_pointer(void *place)
+static inline void *take_pointer(void *variable)
 {
-	void **pointer = place;
+	void **pointer = variable;
 	void *taken = *pointer;
 
 	*pointer = NULL;

@@ -379,27 +379,27 @@ static char *own_path(bool *ret_library)
 static char *find_shipped(const struct room *room, const char *name)
 {
 	bool library;
-	auto_free char *own = own_path(&library), *place = NULL;
+	auto_free char *own = own_path(&library), *path = NULL;
 	const char *directory = own ? dirname(own) : "/";
 
-	place = xasprintf("%s/%s/%s", directory, room->name, name);
-	if (!access(place, R_OK))
-		return take_pointer(&place);
-	free(place);
-	place = xasprintf("%s/%s/%s", directory, library ? room->of_library : room->of_program,
-			  name);
-	return access(place, R_OK) ? NULL : take_pointer(&place);
+	path = xasprintf("%s/%s/%s", directory, room->name, name);
+	if (!access(path, R_OK))
+		return take_pointer(&path);
+	free(path);
+	path = xasprintf("%s/%s/%s", directory, library ? room->of_library : room->of_program,
+			 name);
+	return access(path, R_OK) ? NULL : take_pointer(&path);
 }
 
 char *file_shipped(const char *room, const char *name)
 {
-	const struct room *place = rooms;
+	const struct room *row = rooms;
 	char *found;
 
-	while (strcmp(place->name, room) != 0)
-		place++;
-	found = find_shipped(place, name);
-	return found ? found : xasprintf("%s/%s", place->installed, name);
+	while (strcmp(row->name, room) != 0)
+		row++;
+	found = find_shipped(row, name);
+	return found ? found : xasprintf("%s/%s", row->installed, name);
 }
 
 void file_cut_forked(int fd)

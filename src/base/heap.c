@@ -12,43 +12,43 @@ void heap_done(struct heap *heap)
 	*heap = (struct heap){.before = heap->before};
 }
 
-static void put(struct heap *heap, size_t place, struct heap_entry *entry)
+static void put(struct heap *heap, size_t index, struct heap_entry *entry)
 {
-	heap->entries[place] = entry;
-	entry->place = place;
+	heap->entries[index] = entry;
+	entry->index = index;
 }
 
-static void rise(struct heap *heap, size_t place, struct heap_entry *entry)
+static void rise(struct heap *heap, size_t index, struct heap_entry *entry)
 {
-	while (place && heap->before(entry, heap->entries[(place - 1) / 2])) {
-		put(heap, place, heap->entries[(place - 1) / 2]);
-		place = (place - 1) / 2;
+	while (index && heap->before(entry, heap->entries[(index - 1) / 2])) {
+		put(heap, index, heap->entries[(index - 1) / 2]);
+		index = (index - 1) / 2;
 	}
-	put(heap, place, entry);
+	put(heap, index, entry);
 }
 
-static void sink(struct heap *heap, size_t place, struct heap_entry *entry)
+static void sink(struct heap *heap, size_t index, struct heap_entry *entry)
 {
 	size_t child;
 
-	while ((child = 2 * place + 1) < heap->count) {
+	while ((child = 2 * index + 1) < heap->count) {
 		if (child + 1 < heap->count &&
 		    heap->before(heap->entries[child + 1], heap->entries[child]))
 			child++;
 		if (!heap->before(heap->entries[child], entry))
 			break;
-		put(heap, place, heap->entries[child]);
-		place = child;
+		put(heap, index, heap->entries[child]);
+		index = child;
 	}
-	put(heap, place, entry);
+	put(heap, index, entry);
 }
 
-static void settle(struct heap *heap, size_t place, struct heap_entry *entry)
+static void settle(struct heap *heap, size_t index, struct heap_entry *entry)
 {
-	if (place && heap->before(entry, heap->entries[(place - 1) / 2]))
-		rise(heap, place, entry);
+	if (index && heap->before(entry, heap->entries[(index - 1) / 2]))
+		rise(heap, index, entry);
 	else
-		sink(heap, place, entry);
+		sink(heap, index, entry);
 }
 
 void heap_add(struct heap *heap, struct heap_entry *entry)
@@ -65,12 +65,12 @@ void heap_remove(struct heap *heap, struct heap_entry *entry)
 	struct heap_entry *last = heap->entries[--heap->count];
 
 	if (last != entry)
-		settle(heap, entry->place, last);
+		settle(heap, entry->index, last);
 }
 
 void heap_update(struct heap *heap, struct heap_entry *entry)
 {
-	settle(heap, entry->place, entry);
+	settle(heap, entry->index, entry);
 }
 
 struct heap_entry *heap_first(const struct heap *heap)

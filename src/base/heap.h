@@ -11,7 +11,7 @@
 
 /* Embed it as the first member; it must stay where it is while it is in a heap. */
 struct heap_entry {
-	size_t place;
+	size_t index;
 };
 
 /* A strict order of all that are in one heap at a time. */

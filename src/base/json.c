@@ -472,10 +472,10 @@ void json_append(json_t *array, json_t *value)
 		json_decref(value);
 }
 
-void json_insert(json_t *array, size_t place, json_t *value)
+void json_insert(json_t *array, size_t index, json_t *value)
 {
-	if (json_is_array(array) && value && place <= json_array_size(array))
-		done(json_array_insert_new(array, place, value));
+	if (json_is_array(array) && value && index <= json_array_size(array))
+		done(json_array_insert_new(array, index, value));
 	else
 		json_decref(value);
 }

@@ -84,7 +84,7 @@ json_t *json_vmake(const char *fmt, va_list);
 void json_put(json_t *object, const char *key, json_t *value);
 void json_put_at(json_t *object, struct rlmd_text key, json_t *value);
 void json_append(json_t *array, json_t *value);
-void json_insert(json_t *array, size_t place, json_t *value);
+void json_insert(json_t *array, size_t index, json_t *value);
 
 /* Adds the members of the second one, which they share then. */
 void json_update(json_t *object, const json_t *more);

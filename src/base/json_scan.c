@@ -210,9 +210,9 @@ static inline void take_inside(struct json_scan *scan, bool *ret_escaped)
 	while (scan->at < scan->end && take_special(scan, ret_escaped));
 }
 
-static int compare_places(const void *place, const void *string)
+static int compare_offsets(const void *offset, const void *string)
 {
-	size_t wanted = *(const size_t *)place;
+	size_t wanted = *(const size_t *)offset;
 	size_t start = ((const struct json_ahead_string *)string)->start;
 
 	return (wanted > start) - (wanted < start);
@@ -228,7 +228,7 @@ static const char *skip_checked(const struct json_ahead *ahead, const char *insi
 
 	if (ahead->count)
 		string = bsearch(&start, ahead->strings, ahead->count, sizeof *string,
-				 compare_places);
+				 compare_offsets);
 	if (!string)
 		return inside;
 	*ret_escaped |= string->escaped;

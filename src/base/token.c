@@ -258,10 +258,10 @@ static struct token_block read_block(const char *at)
 	};
 }
 
-/* Where it was so some places before; the highest bit of `past` is the last before the block. */
-static uint64_t behind(uint64_t mask, uint64_t past, int places)
+/* Where it was so some bytes before; the highest bit of `past` is the last before the block. */
+static uint64_t behind(uint64_t mask, uint64_t past, int bytes)
 {
-	return mask << places | past >> (BYTE_MASK_SIZE - places);
+	return mask << bytes | past >> (BYTE_MASK_SIZE - bytes);
 }
 
 static uint64_t after(uint64_t mask, bool before)
@@ -449,14 +449,14 @@ static void look(struct token_scan *scan, struct rlmd_text text, int64_t weight)
 /* The bytes that follow count for so many each, 0: are not looked at; returns how many do. */
 static size_t stretch(const struct token_scan *scan, int64_t *ret_weight)
 {
-	size_t place;
+	size_t phase;
 
 	*ret_weight = 1;
 	if (scan->at < TOKEN_EXACT)
 		return TOKEN_EXACT - (size_t)scan->at;
-	place = (size_t)(scan->at - TOKEN_EXACT) % STRETCH;
-	*ret_weight = place < SAMPLE ? STRETCH / SAMPLE : 0;
-	return place < SAMPLE ? SAMPLE - place : STRETCH - place;
+	phase = (size_t)(scan->at - TOKEN_EXACT) % STRETCH;
+	*ret_weight = phase < SAMPLE ? STRETCH / SAMPLE : 0;
+	return phase < SAMPLE ? SAMPLE - phase : STRETCH - phase;
 }
 
 void token_scan_feed(struct token_scan *scan, struct rlmd_text text)

@@ -12,12 +12,12 @@
 
 enum { LINE_SIZE = 512, LIMIT_DIGITS = 18, FRESH_MS = 100 };
 
-const struct concurrency_places concurrency_here = {"/proc", "/sys/fs/cgroup"};
+const struct concurrency_roots concurrency_here = {"/proc", "/sys/fs/cgroup"};
 
 /* The two ways in which the kernel has told of a cgroup's memory. */
 struct telling {
 	const char *controller; /* in /proc/self/cgroup: "" or "memory" */
-	const char *room;       /* below the cgroups' place */
+	const char *room;       /* below the cgroups' root */
 	const char *limit, *usage, *cache;
 };
 
@@ -87,13 +87,13 @@ static int64_t left_along(const char *room, char *path, const struct telling *te
 	}
 }
 
-static int64_t left_by(const struct concurrency_places *places, const char *controllers,
+static int64_t left_by(const struct concurrency_roots *roots, const char *controllers,
 		       const char *path)
 {
 	int64_t left = INT64_MAX;
 
 	for (size_t i = 0; i < sizeof tellings / sizeof *tellings; i++) {
-		auto_free char *room = xasprintf("%s%s", places->cgroups, tellings[i].room);
+		auto_free char *room = xasprintf("%s%s", roots->cgroups, tellings[i].room);
 		auto_free char *below = xstrdup(path);
 
 		if (!strcmp(controllers, tellings[i].controller))
@@ -103,27 +103,27 @@ static int64_t left_by(const struct concurrency_places *places, const char *cont
 }
 
 /* "4:memory:/a/b", "0::/a/b". */
-static int64_t left_in_line(const struct concurrency_places *places, char *line)
+static int64_t left_in_line(const struct concurrency_roots *roots, char *line)
 {
 	char *rest = line, *controllers;
 
 	line[strcspn(line, "\n")] = '\0';
 	strsep(&rest, ":");
 	controllers = strsep(&rest, ":");
-	return controllers && rest ? left_by(places, controllers, rest) : INT64_MAX;
+	return controllers && rest ? left_by(roots, controllers, rest) : INT64_MAX;
 }
 
-int64_t concurrency_bytes(const struct concurrency_places *places)
+int64_t concurrency_bytes(const struct concurrency_roots *roots)
 {
-	auto_free char *memory = xasprintf("%s/meminfo", places->proc);
-	auto_free char *own = xasprintf("%s/self/cgroup", places->proc);
+	auto_free char *memory = xasprintf("%s/meminfo", roots->proc);
+	auto_free char *own = xasprintf("%s/self/cgroup", roots->proc);
 	auto_file FILE *file = fopen(own, "re");
 	int64_t left = number_in(memory, "MemAvailable", -1);
 	char line[LINE_SIZE];
 
 	left = left < 0 ? INT64_MAX : left << 10;
 	while (file && fgets(line, sizeof line, file))
-		left = least(left, left_in_line(places, line));
+		left = least(left, left_in_line(roots, line));
 	return left;
 }
 
@@ -132,7 +132,7 @@ bool concurrency_admits(struct concurrency *concurrency, int64_t now_ms)
 	if (!concurrency->reserve)
 		return true;
 	if (!concurrency->looked_ms || now_ms - concurrency->looked_ms >= FRESH_MS) {
-		concurrency->bytes = concurrency_bytes(concurrency->places);
+		concurrency->bytes = concurrency_bytes(concurrency->roots);
 		concurrency->begun = 0;
 		concurrency->looked_ms = now_ms;
 	}
@@ -149,7 +149,7 @@ char *concurrency_open(struct concurrency *concurrency, int64_t reserve, int64_t
 	struct rlimit limit;
 	int64_t most;
 
-	*concurrency = (struct concurrency){.places = &concurrency_here, .reserve = reserve};
+	*concurrency = (struct concurrency){.roots = &concurrency_here, .reserve = reserve};
 	concurrency->max = concurrency->limit = jobs;
 	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur > INT32_MAX)
 		return NULL;

@@ -12,15 +12,15 @@
 #include <stdint.h>
 
 /* Where the kernel tells it: "/proc" and "/sys/fs/cgroup", but in tests. */
-struct concurrency_places {
+struct concurrency_roots {
 	const char *proc, *cgroups;
 };
 
-extern const struct concurrency_places concurrency_here;
+extern const struct concurrency_roots concurrency_here;
 
 /* Bytes: the least of what the machine has and what each cgroup that we are in, of version 1 or 2,
  * leaves of its limit. INT64_MAX where nothing is told. */
-int64_t concurrency_bytes(const struct concurrency_places *);
+int64_t concurrency_bytes(const struct concurrency_roots *);
 
 enum { CONCURRENCY_JOB = 32 << 20 }; /* bytes that a job is thought to take, before it is seen */
 
@@ -31,7 +31,7 @@ enum { CONCURRENCY_OWN_FILES = 32, CONCURRENCY_JOB_FILES = 6 };
 /* The process that begins jobs, and how much they must leave free. Begins as zero but for the
  * members that come first. */
 struct concurrency {
-	const struct concurrency_places *places;
+	const struct concurrency_roots *roots;
 	int64_t reserve; /* bytes that are to be left; 0: any number of jobs may begin */
 	int64_t limit;   /* jobs at once: read it */
 	/* private */

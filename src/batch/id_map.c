@@ -36,7 +36,7 @@ void id_map_free(struct id_map *map)
 }
 
 /* Where the key is, or would be. */
-static struct id_entry *place_of(const struct id_map *map, const uint64_t key[static 2])
+static struct id_entry *entry_of(const struct id_map *map, const uint64_t key[static 2])
 {
 	size_t at = key[0] & (map->room - 1);
 
@@ -66,7 +66,7 @@ static void grow(struct id_map *map)
 	larger.entries = xcalloc(larger.room, sizeof *larger.entries);
 	for (size_t i = 0; i < map->room; i++)
 		if (map->entries[i].key[1])
-			*place_of(&larger, map->entries[i].key) = map->entries[i];
+			*entry_of(&larger, map->entries[i].key) = map->entries[i];
 	free(map->entries);
 	*map = larger;
 }
@@ -77,7 +77,7 @@ uint64_t *id_map_find(const struct id_map *map, const char *custom_id)
 	uint64_t key[2];
 
 	make_key(custom_id, key);
-	entry = place_of(map, key);
+	entry = entry_of(map, key);
 	return entry->key[1] ? &entry->number : NULL;
 }
 
@@ -90,7 +90,7 @@ uint64_t *id_map_add(struct id_map *map, const char *custom_id, bool *ret_new)
 	if (4 * map->count >= 3 * map->room)
 		grow(map);
 	make_key(custom_id, key);
-	entry = place_of(map, key);
+	entry = entry_of(map, key);
 	is_new = !entry->key[1];
 	if (is_new) {
 		*entry = (struct id_entry){.key = {key[0], key[1]}};

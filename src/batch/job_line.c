@@ -72,7 +72,7 @@ static bool take_path(struct job_line *job, const struct json_view *view, const 
 		return true;
 	job->owned[OWNS_CONTEXT] = path;
 	job->context = text_of(path);
-	job->place = view->text;
+	job->quoted = view->text;
 	job->source = source;
 	if (strcmp(path, "-"))
 		return true;
@@ -371,11 +371,11 @@ char *job_line_anywhere(struct rlmd_text line, const struct job_line *job, const
 	auto_free char *path = NULL;
 	const char *after;
 
-	if (!job->place.bytes || *job->context.bytes == '/' || job_line_is_git(job))
+	if (!job->quoted.bytes || *job->context.bytes == '/' || job_line_is_git(job))
 		return NULL;
-	after = job->place.bytes + job->place.size + 1;
+	after = job->quoted.bytes + job->quoted.size + 1;
 	path = job_line_path(job, directory);
-	buffer_add(out, line.bytes, (size_t)(job->place.bytes - 1 - line.bytes));
+	buffer_add(out, line.bytes, (size_t)(job->quoted.bytes - 1 - line.bytes));
 	json_quote(text_of(path), out);
 	buffer_add(out, after, (size_t)(line.bytes + line.size - after));
 	return text_drain(out, ret_size);

@@ -56,7 +56,7 @@ struct job_line {
 	char digest[DIGEST_SIZE];
 	/* private */
 	char *owned[3];
-	struct rlmd_text place; /* of a path, in the line, between its quotes */
+	struct rlmd_text quoted; /* of a path, in the line, between its quotes */
 };
 
 /* Without its line feed. RLMD_ERROR_INPUT names the member, and says what to do. Of a line of n

@@ -19,7 +19,7 @@ struct node;
 struct store;
 
 struct node_options {
-	const char *store; /* lent: a place as store_open() has it */
+	const char *store; /* lent: an address as store_open() has it */
 	bool existing;     /* none is made */
 	bool waits;        /* ... but at a server: whoever loads the first batch may come later */
 	/* Once: the store is there, or `err` says why not. The node may be freed. */
@@ -31,7 +31,7 @@ struct node_options {
 	void *owner;
 };
 
-/* RLMD_ERROR_USAGE where the store's place is none. Nothing is told before it returns. */
+/* RLMD_ERROR_USAGE where the store's address is none. Nothing is told before it returns. */
 struct node *node_new(struct event_base *, const struct node_options *, struct rlmd_error *);
 void node_free(struct node *); /* nothing is told any more; NULL is fine */
 

@@ -12,7 +12,7 @@ struct results_fetch;
 struct summary;
 
 struct results_fetch_options {
-	const char *store; /* lent, as are the next two: a place as store_open() has it */
+	const char *store; /* lent, as are the next two: an address as store_open() has it */
 	const char *batch; /* its name; NULL: the only one that there is */
 	const char *path;
 	bool sort; /* by the order of the jobs */
@@ -23,7 +23,7 @@ struct results_fetch_options {
 	void *owner;
 };
 
-/* RLMD_ERROR_USAGE where the store's place is none. Nothing is told before it returns. */
+/* RLMD_ERROR_USAGE where the store's address is none. Nothing is told before it returns. */
 struct results_fetch *results_fetch_new(struct event_base *, const struct results_fetch_options *,
 					struct rlmd_error *);
 void results_fetch_free(struct results_fetch *); /* nothing is told any more; NULL is fine */

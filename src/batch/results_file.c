@@ -76,7 +76,7 @@ struct results_file {
 	struct atomic_file fresh;
 	bool replacing; /* `fresh` is open */
 	bool sorted;    /* by the order of the jobs */
-	int64_t after;  /* number or place of the last job that was written */
+	int64_t after;  /* number or rank of the last job that was written */
 	off_t size;
 	bool again;             /* somebody asked for more meanwhile */
 	bool stale;             /* a job that is written has ended once more, elsewhere */
@@ -163,7 +163,7 @@ static bool add(struct results_file *file, const struct store_job *job, struct r
 {
 	const struct results_line line = results_line_of(job);
 
-	file->after = file->sorted ? job->number : job->place;
+	file->after = file->sorted ? job->number : job->rank;
 	if (is_rerun(file, job)) {
 		auto_free char *id = text_copy(job->custom_id);
 

@@ -20,7 +20,7 @@
 #include "batch/results_line.h"
 
 enum {
-	PLACE_BITS = 48, /* of a line's place: the offset, and above it which file it is */
+	OFFSET_BITS = 48, /* of a line's position: the offset, and above it which file it is */
 	GATHERED = 1 << 20,
 	PIECE = 1 << 16, /* bytes that are read at once */
 	MODE = 0666,
@@ -30,7 +30,7 @@ struct merge {
 	const char *const *paths; /* lent */
 	int *files;               /* owned, -1: not open yet */
 	size_t count;
-	struct id_map *places; /* owned: where the line of each id is */
+	struct id_map *positions; /* owned: where the line of each id is */
 	struct atomic_file out;
 	struct evbuffer *written; /* owned: soon */
 	struct results_merge_summary summary;
@@ -76,11 +76,11 @@ static bool same_json(struct rlmd_text a, struct rlmd_text b)
 }
 
 /* The same bytes, or else the same values. */
-static bool is_same(struct merge *merge, uint64_t place, struct rlmd_text line, const char *here,
+static bool is_same(struct merge *merge, uint64_t position, struct rlmd_text line, const char *here,
 		    const char *id, struct rlmd_error *err)
 {
-	size_t file = place >> PLACE_BITS, size = 0;
-	off_t offset = (off_t)(place & ((UINT64_C(1) << PLACE_BITS) - 1));
+	size_t file = position >> OFFSET_BITS, size = 0;
+	off_t offset = (off_t)(position & ((UINT64_C(1) << OFFSET_BITS) - 1));
 	auto_free char *bytes = line_reader_at(merge->files[file], offset, &size);
 	struct rlmd_text first = text_from(bytes, size);
 
@@ -103,7 +103,7 @@ static bool take_line(struct merge *merge, size_t file, const struct line_reader
 	auto_free char *here = xasprintf("%s:%" PRIu64, merge->paths[file], reader->number);
 	struct results_line read;
 	auto_free char *id = NULL;
-	uint64_t *place;
+	uint64_t *position;
 	bool is_new;
 
 	if (!text_trim(line).size)
@@ -112,12 +112,12 @@ static bool take_line(struct merge *merge, size_t file, const struct line_reader
 		return error_context(err, "%s is no line of results", here);
 	id = text_copy(read.custom_id);
 	results_line_done(&read);
-	place = id_map_add(merge->places, id, &is_new);
+	position = id_map_add(merge->positions, id, &is_new);
 	if (!is_new) {
 		merge->summary.again++;
-		return is_same(merge, *place, line, here, id, err);
+		return is_same(merge, *position, line, here, id, err);
 	}
-	*place = (uint64_t)file << PLACE_BITS | (uint64_t)reader->offset;
+	*position = (uint64_t)file << OFFSET_BITS | (uint64_t)reader->offset;
 	merge->summary.lines++;
 	buffer_add(merge->written, line.bytes, line.size);
 	buffer_add(merge->written, "\n", 1);
@@ -168,7 +168,7 @@ static bool take_file(struct merge *merge, size_t file, struct rlmd_error *err)
 	return good;
 }
 
-/* All are looked at before anything is written: places in them are read again. */
+/* All are looked at before anything is written: positions in them are read again. */
 static bool open_files(struct merge *merge, struct rlmd_error *err)
 {
 	for (size_t i = 0; i < merge->count; i++) {
@@ -254,7 +254,7 @@ bool results_merge(const char *out, const char *const *in, size_t count,
 	merge.files = xcalloc(count + 1, sizeof *merge.files);
 	for (size_t i = 0; i < count; i++)
 		merge.files[i] = -1;
-	merge.places = id_map_new();
+	merge.positions = id_map_new();
 	merge.written = buffer_new();
 	good = carry_out(&merge, out, err);
 	*ret = merge.summary;
@@ -264,7 +264,7 @@ bool results_merge(const char *out, const char *const *in, size_t count,
 	if (merge.open)
 		atomic_file_done(&merge.out);
 	free(merge.files);
-	id_map_free(merge.places);
+	id_map_free(merge.positions);
 	evbuffer_free(merge.written);
 	return good;
 }

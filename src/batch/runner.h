@@ -31,7 +31,7 @@ struct runner_options {
 	const char *jobs;    /* lent: the path of the file; NULL: others load the jobs */
 	const char *results; /* lent: the path; NULL: without `jobs` there is none */
 	const char *batch;   /* lent: its name; NULL: that of the jobs file, or all batches */
-	const char *store;   /* lent: a place as store_open() has it */
+	const char *store;   /* lent: an address as store_open() has it */
 	struct jobs_file_shard shard; /* of the jobs file */
 	bool add, skip_bad_lines;     /* as struct job_loader_options has them */
 	const char *default_tenant;   /* lent: likewise */
@@ -57,7 +57,7 @@ struct runner_options {
 	void *owner;
 };
 
-/* RLMD_ERROR_USAGE where the store's place is none. Nothing is told before it returns. */
+/* RLMD_ERROR_USAGE where the store's address is none. Nothing is told before it returns. */
 struct runner *runner_new(struct event_base *, const struct runner_options *, struct rlmd_error *);
 void runner_free(struct runner *); /* nothing is told any more; NULL is fine */
 

@@ -19,7 +19,7 @@ struct event_base;
 struct store_status;
 
 struct store_status_options {
-	const char *store; /* lent, as is the next: a place as store_open() has it */
+	const char *store; /* lent, as is the next: an address as store_open() has it */
 	const char *batch; /* its name; NULL: all */
 	/* A warning for the user; lent. */
 	void (*warn)(void *owner, const char *text);
@@ -28,7 +28,7 @@ struct store_status_options {
 	void *owner;
 };
 
-/* RLMD_ERROR_USAGE where the store's place is none. Nothing is told before it returns. */
+/* RLMD_ERROR_USAGE where the store's address is none. Nothing is told before it returns. */
 struct store_status *store_status_new(struct event_base *, const struct store_status_options *,
 				      struct rlmd_error *);
 void store_status_free(struct store_status *); /* nothing is told any more; NULL is fine */

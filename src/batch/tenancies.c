@@ -18,10 +18,10 @@ struct tenancies {
 	struct tenancies_options options;
 	struct tenancy **items; /* owned */
 	size_t count;
-	size_t expected; /* tenants of the batch */
-	uint32_t places; /* that are given */
-	bool shared;     /* one of them to all that rlmd.conf does not know */
-	uint32_t shared_place;
+	size_t expected;     /* tenants of the batch */
+	uint32_t uid_ranges; /* that are given */
+	bool shared;         /* one of them to all that rlmd.conf does not know */
+	uint32_t shared_uid_range;
 };
 
 struct tenancies *tenancies_new(const struct tenancies_options *options)
@@ -59,15 +59,15 @@ static const struct tenant *settings_of(const struct tenancies *tenancies, const
 	return NULL;
 }
 
-static uint32_t place_of(struct tenancies *tenancies, const struct tenant *settings)
+static uint32_t uid_range_of(struct tenancies *tenancies, const struct tenant *settings)
 {
 	if (settings)
-		return tenancies->places++;
+		return tenancies->uid_ranges++;
 	if (!tenancies->shared) {
 		tenancies->shared = true;
-		tenancies->shared_place = tenancies->places++;
+		tenancies->shared_uid_range = tenancies->uid_ranges++;
 	}
-	return tenancies->shared_place;
+	return tenancies->shared_uid_range;
 }
 
 /* The command's own, or what several need; a tenant may want more, never less. */
@@ -113,7 +113,7 @@ static bool open_sandbox(struct tenancy *tenancy, struct rlmd_error *err)
 	const struct tenant *settings = tenancy->settings;
 	const struct tenancy_needs needs = {
 		.worker_memory = settings ? settings->worker_memory : 0,
-		.place = place_of(tenancies, settings),
+		.uid_range = uid_range_of(tenancies, settings),
 		.parts = (unsigned)tenancies->expected,
 		.require = level_of(tenancies, settings),
 	};

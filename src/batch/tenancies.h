@@ -37,7 +37,7 @@ struct tenancy {
 /* A sandbox as a tenant needs it; what is not said is as the command's settings are. */
 struct tenancy_needs {
 	int64_t worker_memory; /* bytes; 0: not said */
-	uint32_t place;        /* of its uids: 0 where the command's are, 1 behind these, ... */
+	uint32_t uid_range;    /* of its uids: 0 where the command's are, 1 behind these, ... */
 	unsigned parts;        /* its memory is one of so many parts of what there is */
 	const char *require;   /* lent; NULL: any level */
 };

@@ -18,7 +18,7 @@ enum setting_type { IS_NAME, IS_LIST, IS_COUNT, IS_SIZE, IS_MONEY, IS_LEVEL };
 
 struct setting_row {
 	const char *name, *what;
-	size_t place;
+	size_t offset;
 	enum setting_type type;
 	int64_t unsaid, min, max;
 };
@@ -47,9 +47,9 @@ void tenants_done(struct tenants *tenants)
 
 		for (size_t j = 0; j < SETTINGS; j++) {
 			if (settings[j].type == IS_NAME)
-				free(*(char **)(void *)(tenant + settings[j].place));
+				free(*(char **)(void *)(tenant + settings[j].offset));
 			if (settings[j].type == IS_LIST)
-				clear_list((void *)(tenant + settings[j].place));
+				clear_list((void *)(tenant + settings[j].offset));
 		}
 		free(tenants->items[i].name);
 	}
@@ -59,17 +59,17 @@ void tenants_done(struct tenants *tenants)
 
 /* --- values ------------------------------------------------------------------------ */
 
-static bool set_name(const char *value, char **place, struct rlmd_error *err)
+static bool set_name(const char *value, char **ret, struct rlmd_error *err)
 {
 	if (!*value || !text_is_utf8(text_of(value)))
 		return error_set(err, RLMD_ERROR_USAGE, "'%s' is %s", value,
 				 *value ? "not UTF-8" : "empty");
-	free(*place);
-	*place = xstrdup(value);
+	free(*ret);
+	*ret = xstrdup(value);
 	return true;
 }
 
-static bool set_list(const char *value, struct tenant_list *place, struct rlmd_error *err)
+static bool set_list(const char *value, struct tenant_list *ret, struct rlmd_error *err)
 {
 	auto_free char *copy = xstrdup(value);
 	struct tenant_list list = {0};
@@ -85,12 +85,12 @@ static bool set_list(const char *value, struct tenant_list *place, struct rlmd_e
 	}
 	if (!list.count)
 		return error_set(err, RLMD_ERROR_USAGE, "names nothing");
-	clear_list(place);
-	*place = list;
+	clear_list(ret);
+	*ret = list;
 	return true;
 }
 
-static bool set_number(const struct setting_row *row, const char *value, int64_t *place,
+static bool set_number(const struct setting_row *row, const char *value, int64_t *ret,
 		       struct rlmd_error *err)
 {
 	bool is_size = row->type == IS_SIZE;
@@ -98,7 +98,7 @@ static bool set_number(const struct setting_row *row, const char *value, int64_t
 
 	if (number_parse(value, is_size ? "KMGT" : "KMG", is_size ? 1024 : 1000, &number) &&
 	    number >= row->min && number <= row->max) {
-		*place = number;
+		*ret = number;
 		return true;
 	}
 	return error_set(err, RLMD_ERROR_USAGE,
@@ -106,32 +106,32 @@ static bool set_number(const struct setting_row *row, const char *value, int64_t
 			 row->what, row->min, row->max, is_size ? "512M or 1G" : "digits, or 100k");
 }
 
-static bool set_level(const struct setting_row *row, const char *value, int64_t *place,
+static bool set_level(const struct setting_row *row, const char *value, int64_t *ret,
 		      struct rlmd_error *err)
 {
 	int64_t level = (*value == 'L' && value[1] && !value[2]) ? value[1] - '0' : 0;
 
 	if (level < row->min || level > row->max)
 		return error_set(err, RLMD_ERROR_USAGE, "'%s' is none of L1, L2, L3 and L4", value);
-	*place = level;
+	*ret = level;
 	return true;
 }
 
-static bool set_value(const struct setting_row *row, const char *value, void *place,
+static bool set_value(const struct setting_row *row, const char *value, void *ret,
 		      struct rlmd_error *err)
 {
 	switch (row->type) {
 	case IS_NAME:
-		return set_name(value, place, err);
+		return set_name(value, ret, err);
 	case IS_LIST:
-		return set_list(value, place, err);
+		return set_list(value, ret, err);
 	case IS_COUNT:
 	case IS_SIZE:
-		return set_number(row, value, place, err);
+		return set_number(row, value, ret, err);
 	case IS_MONEY:
-		return money_parse(value, place, err);
+		return money_parse(value, ret, err);
 	case IS_LEVEL:
-		return set_level(row, value, place, err);
+		return set_level(row, value, ret, err);
 	}
 	return false;
 }
@@ -173,7 +173,7 @@ static struct tenant *add(struct tenants *tenants, const char *name)
 	for (size_t i = 0; i < SETTINGS; i++)
 		if (settings[i].type != IS_NAME && settings[i].type != IS_LIST)
 			*(int64_t *)(void *)((char *)tenant +
-					     settings[i].place) = settings[i].unsaid;
+					     settings[i].offset) = settings[i].unsaid;
 	return tenant;
 }
 
@@ -205,7 +205,7 @@ bool tenants_set(struct tenants *tenants, const char *name, const char *setting,
 		return unknown_setting(setting, err);
 	if (!tenant)
 		tenant = add(tenants, name);
-	return set_value(&settings[row], value, (char *)tenant + settings[row].place, err) ||
+	return set_value(&settings[row], value, (char *)tenant + settings[row].offset, err) ||
 	       error_context(err, "%s", setting);
 }
 

@@ -39,7 +39,7 @@ enum { STOP_AT_ONCE = 3 }; /* signals */
 struct batch_command {
 	struct session *session; /* lent */
 	const char *jobs;        /* lent: the file; NULL: others load the jobs */
-	char *store;             /* owned: the place */
+	char *store;             /* owned: its address */
 	struct halt halt;
 	struct jobs_file_shard shard;
 	struct runner *runner;            /* owned */
@@ -98,7 +98,7 @@ static bool read_words(const struct config *config, struct batch_command *ret,
 	return read_halt(config, &ret->halt, err);
 }
 
-static char *place_of(const struct config *config)
+static char *address_of_store(const struct config *config)
 {
 	/* Never the name of a kind of store: it is a path. */
 	return config->store ? xstrdup(config->store)
@@ -387,7 +387,7 @@ static int run(struct session *session, const char *jobs)
 	batch_watch_install();
 	if (!read_words(&session->config, &command, &err))
 		return command_refuse(session->command, &err);
-	command.store = place_of(&session->config);
+	command.store = address_of_store(&session->config);
 	session_note_strays(session);
 	set_parallel(&session->config);
 	ok = session_check_signals(session, &err) && carry_out(&command, &err);
@@ -416,8 +416,8 @@ static bool is_same_file(const char *path, const struct stat *file)
 /* Results or a store in the place of jobs would cost the jobs, or the money. */
 static bool check_apart(const struct config *config, const char *jobs, struct rlmd_error *err)
 {
-	auto_free char *place = place_of(config);
-	const char *store = place;
+	auto_free char *address = address_of_store(config);
+	const char *store = address;
 	struct stat st;
 
 	if (stat(jobs, &st))

@@ -325,12 +325,12 @@ static void on_write(evutil_socket_t fd, short what, void *owner)
 static bool open_metrics(struct batch_watch *watch, struct rlmd_error *err)
 {
 	const struct timeval often = clock_timeval(WRITE_MS);
-	const char *place = watch->session->config.batch_metrics;
+	const char *endpoint = watch->session->config.batch_metrics;
 
-	if (!place)
+	if (!endpoint)
 		return true;
-	if (exporter_is_place(place)) {
-		watch->exporter = exporter_new(watch->session->base, place, write_metrics, watch,
+	if (exporter_is_endpoint(endpoint)) {
+		watch->exporter = exporter_new(watch->session->base, endpoint, write_metrics, watch,
 					       err);
 		if (watch->exporter)
 			tell("metrics are at %s", exporter_url(watch->exporter));

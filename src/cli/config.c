@@ -30,7 +30,7 @@ enum {
 	NAME_TEXT = 64, /* an option's name and what goes in front */
 };
 
-static const size_t places[OPTION_COUNT] = {
+static const size_t offsets[OPTION_COUNT] = {
 #define GROUP(heading)
 #define OPTION(field, ...) [OPTION_##field] = offsetof(struct config, field),
 #include "cli/options.def"
@@ -55,35 +55,35 @@ static void add_to_list(struct config_list *list, const char *text)
 
 static void store(struct config *config, enum option_id id, union option_value value, bool again)
 {
-	void *place = (char *)config + places[id];
+	void *member = (char *)config + offsets[id];
 
 	switch (option_table[id].type) {
 	case OPTION_IS_TEXT:
 	case OPTION_IS_NAME:
 	case OPTION_IS_CHOICE:
-		free(*(char **)place);
-		*(char **)place = xstrdup(value.text);
+		free(*(char **)member);
+		*(char **)member = xstrdup(value.text);
 		break;
 	case OPTION_IS_LIST:
 	case OPTION_IS_PHRASES:
 		if (!again)
-			clear_list(place);
-		add_to_list(place, value.text);
+			clear_list(member);
+		add_to_list(member, value.text);
 		break;
 	case OPTION_IS_TALLY:
-		*(int64_t *)place += value.number;
+		*(int64_t *)member += value.number;
 		break;
 	case OPTION_IS_COUNT:
 	case OPTION_IS_DURATION:
 	case OPTION_IS_MONEY:
 	case OPTION_IS_SIZE:
-		*(int64_t *)place = value.number;
+		*(int64_t *)member = value.number;
 		break;
 	case OPTION_IS_NUMBER:
-		*(double *)place = value.real;
+		*(double *)member = value.real;
 		break;
 	case OPTION_IS_SWITCH:
-		*(bool *)place = value.on;
+		*(bool *)member = value.on;
 		break;
 	}
 }
@@ -118,13 +118,13 @@ void config_init(struct config *config)
 void config_done(struct config *config)
 {
 	for (size_t i = 0; i < OPTION_COUNT; i++) {
-		void *place = (char *)config + places[i];
+		void *member = (char *)config + offsets[i];
 		enum option_type type = option_table[i].type;
 
 		if (type == OPTION_IS_TEXT || type == OPTION_IS_NAME || type == OPTION_IS_CHOICE)
-			free(*(char **)place);
+			free(*(char **)member);
 		if (type == OPTION_IS_LIST || type == OPTION_IS_PHRASES)
-			clear_list(place);
+			clear_list(member);
 	}
 	tenants_done(&config->tenants);
 	json_decref(config->notes);
@@ -137,17 +137,17 @@ void config_copy(struct config *ret, const struct config *from)
 	ret->tenants = (struct tenants){0};
 	ret->notes = NULL;
 	for (size_t i = 0; i < OPTION_COUNT; i++) {
-		void *place = (char *)ret + places[i];
+		void *member = (char *)ret + offsets[i];
 		enum option_type type = option_table[i].type;
-		const struct config_list *list = (const void *)((const char *)from + places[i]);
+		const struct config_list *list = (const void *)((const char *)from + offsets[i]);
 
 		if (type == OPTION_IS_TEXT || type == OPTION_IS_NAME || type == OPTION_IS_CHOICE)
-			*(char **)place = xstrdup(*(char **)place);
+			*(char **)member = xstrdup(*(char **)member);
 		if (type != OPTION_IS_LIST && type != OPTION_IS_PHRASES)
 			continue;
-		*(struct config_list *)place = (struct config_list){0};
+		*(struct config_list *)member = (struct config_list){0};
 		for (size_t k = 0; k < list->count; k++)
-			add_to_list(place, list->items[k]);
+			add_to_list(member, list->items[k]);
 	}
 }
 

@@ -152,13 +152,15 @@ static void take(void *owner, const struct rlmd_result *result)
 	exec->answer_size = answer.size;
 }
 
-static void tell_place(const struct rlmd_job_status *status, char place[static JOB_VIEW_PLACE_MAX])
+static void tell_progress(const struct rlmd_job_status *status,
+			  char progress[static JOB_VIEW_PROGRESS_MAX])
 {
 	if (status->turn)
-		snprintf(place, JOB_VIEW_PLACE_MAX, "turn %" PRId64 " | depth %" PRId64,
+		snprintf(progress, JOB_VIEW_PROGRESS_MAX, "turn %" PRId64 " | depth %" PRId64,
 			 status->turn, status->depth);
 	else
-		snprintf(place, JOB_VIEW_PLACE_MAX, "starting | depth %" PRId64, status->depth);
+		snprintf(progress, JOB_VIEW_PROGRESS_MAX, "starting | depth %" PRId64,
+			 status->depth);
 }
 
 static bool answer_task(struct exec *exec, struct rlmd_error *err)
@@ -166,7 +168,7 @@ static bool answer_task(struct exec *exec, struct rlmd_error *err)
 	const struct session_job job = {
 		.interrupted = "interrupted: an answer is made of what there is; once more stops "
 			       "it now",
-		.place = tell_place,
+		.progress = tell_progress,
 		.take = take,
 		.owner = exec,
 	};

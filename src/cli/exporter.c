@@ -212,7 +212,7 @@ static void on_request(struct evhttp_request *request, void *owner)
 
 /* --- its life ------------------------------------------------------------------------------ */
 
-bool exporter_is_place(const char *word)
+bool exporter_is_endpoint(const char *word)
 {
 	const char *colon = strrchr(word, ':'), *port = colon ? colon + 1 : word;
 
@@ -230,12 +230,12 @@ static in_port_t *port_of(struct sockaddr_storage *address)
 }
 
 /* libevent takes no port 0. */
-static bool read_place(const char *place, struct sockaddr_storage *ret, int *ret_size)
+static bool read_endpoint(const char *endpoint, struct sockaddr_storage *ret, int *ret_size)
 {
-	const char *colon = strrchr(place, ':');
-	size_t size = (size_t)(colon - place);
+	const char *colon = strrchr(endpoint, ':');
+	size_t size = (size_t)(colon - endpoint);
 	long port = strtol(colon + 1, NULL, 10);
-	auto_free char *address = size ? xstrndup(place, size) : xstrdup("127.0.0.1");
+	auto_free char *address = size ? xstrndup(endpoint, size) : xstrdup("127.0.0.1");
 
 	if (port > UINT16_MAX ||
 	    evutil_parse_sockaddr_port(address, (struct sockaddr *)ret, ret_size))
@@ -281,7 +281,7 @@ static void serve(struct exporter *exporter, struct event_base *base,
 	evhttp_bind_listener(exporter->http, listener);
 }
 
-struct exporter *exporter_new(struct event_base *base, const char *place, exporter_fn *write,
+struct exporter *exporter_new(struct event_base *base, const char *endpoint, exporter_fn *write,
 			      void *owner, struct rlmd_error *err)
 {
 	const unsigned flags = LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_REUSEABLE;
@@ -290,17 +290,17 @@ struct exporter *exporter_new(struct event_base *base, const char *place, export
 	struct evconnlistener *listener;
 	struct exporter *exporter;
 
-	if (!read_place(place, &address, &size)) {
+	if (!read_endpoint(endpoint, &address, &size)) {
 		error_set(err, RLMD_ERROR_USAGE,
 			  "'%s' is no place for metrics: an address in numbers and a port, as "
 			  "127.0.0.1:9464, or :9464 alone",
-			  place);
+			  endpoint);
 		return NULL;
 	}
 	listener = evconnlistener_new_bind(base, NULL, NULL, flags, BACKLOG,
 					   (struct sockaddr *)&address, size);
 	if (!listener) {
-		error_errno(err, RLMD_ERROR_USAGE, "metrics cannot be had at %s", place);
+		error_errno(err, RLMD_ERROR_USAGE, "metrics cannot be had at %s", endpoint);
 		return NULL;
 	}
 	exporter = xcalloc(1, sizeof *exporter);

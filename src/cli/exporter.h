@@ -20,10 +20,10 @@ struct exporter;
 typedef void exporter_fn(void *owner, struct evbuffer *out);
 
 /* Whether a word means "[ADDRESS]:PORT", and not a file. */
-bool exporter_is_place(const char *word);
+bool exporter_is_endpoint(const char *word);
 
 /* ":PORT" is of this machine alone; port 0 is any. RLMD_ERROR_USAGE where it cannot be had. */
-struct exporter *exporter_new(struct event_base *, const char *place, exporter_fn *, void *owner,
+struct exporter *exporter_new(struct event_base *, const char *endpoint, exporter_fn *, void *owner,
 			      struct rlmd_error *);
 void exporter_free(struct exporter *); /* NULL is fine */
 

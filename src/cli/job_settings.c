@@ -65,8 +65,8 @@ struct rlmd_sandbox_options job_settings_tenant(const struct config *config,
 	uint32_t first, count;
 
 	rlmd_sandbox_uids(options.first_uid, &first, &count);
-	if (needs->place)
-		options.first_uid = first + needs->place * count;
+	if (needs->uid_range)
+		options.first_uid = first + needs->uid_range * count;
 	if (needs->worker_memory)
 		options.worker_memory = (size_t)needs->worker_memory;
 	options.pool_parts = needs->parts;

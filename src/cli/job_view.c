@@ -209,7 +209,7 @@ void job_view_event(struct job_view *view, struct rlmd_text line)
 
 /* Cost and time are the last to go, for people look for them. */
 void job_view_describe(const struct job_view *view, const struct rlmd_job_status *now,
-		       const char *place, struct progress_line *line)
+		       const char *progress, struct progress_line *line)
 {
 	const char *plural = now->calls_in_flight == 1 ? "" : "s";
 	char tokens[24], spent[80], elapsed[16];
@@ -224,9 +224,9 @@ void job_view_describe(const struct job_view *view, const struct rlmd_job_status
 	if (*view->busy)
 		progress_add(line, 4, "waiting %s: %s", elapsed, view->busy);
 	else
-		progress_add(line, 4, "%s", place);
-	if (!*view->busy && strchr(place, '|'))
-		progress_brief(line, 3, "%.*s", (int)strcspn(place, "|") - 1, place);
+		progress_add(line, 4, "%s", progress);
+	if (!*view->busy && strchr(progress, '|'))
+		progress_brief(line, 3, "%.*s", (int)strcspn(progress, "|") - 1, progress);
 	progress_add(line, 2, "%d call%s in flight", (int)now->calls_in_flight, plural);
 	progress_brief(line, 1, "%d call%s", (int)now->calls_in_flight, plural);
 	progress_add(line, 1, "%s tokens", tokens);

@@ -14,7 +14,7 @@
 
 struct progress_line;
 
-enum { JOB_VIEW_PLACE_MAX = 48 };
+enum { JOB_VIEW_PROGRESS_MAX = 48 };
 
 struct job_view {
 	/* 1: a line for what a turn, a call, a run or an operation came to, and the layers of
@@ -32,9 +32,9 @@ const char *const *job_view_events(const struct job_view *);
 
 void job_view_event(struct job_view *, struct rlmd_text event); /* a line of JSON */
 
-/* The parts of the line of progress; `place` is where the work is: "turn 3 | depth 1". */
-void job_view_describe(const struct job_view *, const struct rlmd_job_status *, const char *place,
-		       struct progress_line *);
+/* The parts of the line of progress; `progress` is where the work is: "turn 3 | depth 1". */
+void job_view_describe(const struct job_view *, const struct rlmd_job_status *,
+		       const char *progress, struct progress_line *);
 
 /* The summary of a result object: two lines, and the warnings that are not in `shown`. It begins
  * "VERB 2.7s: WORK, 8 calls". The layers of isolation are named where `verbose` is set. */

@@ -110,9 +110,10 @@ static void take(void *owner, const struct rlmd_result *result)
 	plan->counters = rlmd_plan_metrics_text(rlmd_result_metrics(result));
 }
 
-static void tell_place(const struct rlmd_job_status *status, char place[static JOB_VIEW_PLACE_MAX])
+static void tell_progress(const struct rlmd_job_status *status,
+			  char progress[static JOB_VIEW_PROGRESS_MAX])
 {
-	snprintf(place, JOB_VIEW_PLACE_MAX, "%" PRId64 " of %" PRId64 " operations",
+	snprintf(progress, JOB_VIEW_PROGRESS_MAX, "%" PRId64 " of %" PRId64 " operations",
 		 status->operations_ended, status->operations);
 }
 
@@ -130,7 +131,7 @@ static bool carry_out(struct plan *plan, struct rlmd_error *err)
 {
 	const struct session_job job = {
 		.interrupted = "interrupted: what is under way is cancelled",
-		.place = tell_place,
+		.progress = tell_progress,
 		.take = take,
 		.owner = plan,
 	};

@@ -113,7 +113,7 @@ static bool open_reports(struct review_command *command, struct rlmd_error *err)
 	return true;
 }
 
-/* A revision's files have their places in the repository anyway. */
+/* A revision's files have their paths in the repository anyway. */
 static bool is_directory(const char *source)
 {
 	return strncmp(source, "git:", 4) != 0;
@@ -251,9 +251,10 @@ static void take(void *owner, const struct rlmd_result *result)
 		session_note(session, warning);
 }
 
-static void tell_place(const struct rlmd_job_status *status, char place[static JOB_VIEW_PLACE_MAX])
+static void tell_progress(const struct rlmd_job_status *status,
+			  char progress[static JOB_VIEW_PROGRESS_MAX])
 {
-	snprintf(place, JOB_VIEW_PLACE_MAX, "reviewing | turn %" PRId64 " | depth %" PRId64,
+	snprintf(progress, JOB_VIEW_PROGRESS_MAX, "reviewing | turn %" PRId64 " | depth %" PRId64,
 		 status->turn, status->depth);
 }
 
@@ -263,7 +264,7 @@ static bool carry_out(struct review_command *command, struct rlmd_error *err)
 		.interrupted = "interrupted: findings are asked for, of what there is; once more "
 			       "stops it now",
 		.result_later = true,
-		.place = tell_place,
+		.progress = tell_progress,
 		.check = check,
 		.take = take,
 		.owner = command,

@@ -567,7 +567,7 @@ static bool go(struct serve_job *job, struct rlmd_error *err)
 }
 
 /* Of a client that is not trusted: each takes some memory while it waits. */
-static bool has_place(const struct serve_client *client, struct rlmd_error *err)
+static bool may_start(const struct serve_client *client, struct rlmd_error *err)
 {
 	const struct serve_job *job;
 	size_t count = 0;
@@ -589,7 +589,7 @@ static bool job_start(struct serve_job *job, const json_t *params, struct rlmd_e
 	bool at_once = TAILQ_EMPTY(&client->line) && has_room(client->serve);
 
 	TAILQ_INSERT_TAIL(&client->line, job, in_line);
-	if (!has_place(client, err) || !read_params(job, params, err) ||
+	if (!may_start(client, err) || !read_params(job, params, err) ||
 	    (at_once && !serve_params_open_texts(&job->params, err)) || !check(job, err))
 		return false;
 	if (!at_once)

@@ -370,11 +370,11 @@ static void describe(const void *owner, struct progress_line *line)
 {
 	const struct session *session = owner;
 	struct rlmd_job_status now = {.size = sizeof now};
-	char place[JOB_VIEW_PLACE_MAX];
+	char progress[JOB_VIEW_PROGRESS_MAX];
 
 	rlmd_job_get_status(session->job, &now);
-	session->kind->place(&now, place);
-	job_view_describe(&session->view, &now, place, line);
+	session->kind->progress(&now, progress);
+	job_view_describe(&session->view, &now, progress, line);
 }
 
 bool session_run(struct session *session, const struct session_job *kind,

@@ -40,7 +40,8 @@ struct session_job {
 	const char *interrupted; /* static: what the user is told after a first signal */
 	bool result_later;       /* its last event is not told: the result will have more */
 	/* Says where the work is: "turn 3 | depth 1". */
-	void (*place)(const struct rlmd_job_status *, char place[static JOB_VIEW_PLACE_MAX]);
+	void (*progress)(const struct rlmd_job_status *,
+			 char progress[static JOB_VIEW_PROGRESS_MAX]);
 	/* As in struct rlmd_hooks; NULL: every answer will do. */
 	void (*check)(void *owner, struct rlmd_job *, struct rlmd_text answer, struct rlmd_check *);
 	/* The end; session->result and session->failure are there. */

@@ -86,7 +86,7 @@ struct job_session {
 };
 
 struct rlmd_job {
-	struct engine_job hosted; /* first: its engine, and its place there */
+	struct engine_job hosted; /* first: its engine, and its entry there */
 	struct scope scope;       /* what its runs, calls and operations share */
 	struct rlmd_group *group; /* a reference: the job's group; or NULL */
 	unsigned weight;          /* of its share of what all jobs share */

@@ -54,7 +54,7 @@ void listing_free(struct listing *); /* NULL is fine */
 
 const char *listing_root(const struct listing *);   /* lent: the directory */
 const char *listing_top(const struct listing *);    /* lent: of its work tree; or itself */
-const char *listing_prefix(const struct listing *); /* lent: its place there, as a prefix */
+const char *listing_prefix(const struct listing *); /* lent: its path there, as a prefix */
 
 /* One step, in the order of whole paths; false: there is nothing more. */
 bool listing_next(struct listing *, struct listing_entry *ret);

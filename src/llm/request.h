@@ -108,13 +108,14 @@ struct llm_request {
 	const char *tenant;         /* likewise; lent until the call is over */
 	int turn;                   /* of that run, from 0 */
 	int number;                 /* of the call, as the trace has it */
-	const char *position;       /* of the caller in the job, the same each time the job runs:
-				    recordings are keyed by it; lent until the call is over; or NULL */
-	llm_retry_fn *may_retry;    /* asked once something was billed; NULL: always */
-	llm_wait_fn *on_wait;       /* NULL: waits are not reported */
-	llm_delta_fn *on_delta;     /* NULL: the reply comes whole */
-	void *delta_owner;          /* of on_delta; lent until the call is over */
-	llm_rest_fn *on_rest;       /* on_rest and on_rested: both or neither */
+	/* Of the caller in the job, the same each time the job runs: recordings are keyed by it;
+	 * lent until the call is over; or NULL. */
+	const char *position;
+	llm_retry_fn *may_retry; /* asked once something was billed; NULL: always */
+	llm_wait_fn *on_wait;    /* NULL: waits are not reported */
+	llm_delta_fn *on_delta;  /* NULL: the reply comes whole */
+	void *delta_owner;       /* of on_delta; lent until the call is over */
+	llm_rest_fn *on_rest;    /* on_rest and on_rested: both or neither */
 	llm_rested_fn *on_rested;
 	void *rest_owner;      /* of on_rest and on_rested; lent until the call is over */
 	const struct log *log; /* lent until the call is over; NULL: nothing is logged */

@@ -49,7 +49,7 @@ enum worker_call_kind {
 
 /* A part of an input of the caller's, by the files that it is made of. */
 struct worker_subset {
-	size_t input;         /* its place among the caller's */
+	size_t input;         /* its index among the caller's */
 	const size_t *ranges; /* pairs: the first file, and how many; NULL: it is none */
 	size_t count;         /* of the pairs */
 };

@@ -84,7 +84,7 @@ struct rlmd_text code_line(const struct code_file *, size_t number);
 struct rlmd_text code_line_trimmed(const struct code_file *, size_t number);
 size_t code_line_of(const struct code_file *, size_t byte);
 
-/* The lines of a file that have words, lent; and the place of the first one from a line on. */
+/* The lines of a file that have words, lent; and the index of the first one from a line on. */
 const struct code_prints *code_prints(struct code *, const struct code_file *);
 size_t code_prints_from(const struct code_prints *, size_t line);
 

@@ -190,7 +190,7 @@ static int open_cache(const struct archive *archive, const char *cache)
 	return fd >= 0 && is_ours(archive, fd, cache) ? take_fd(&fd) : -1;
 }
 
-static void find_place(struct archive *archive, const char *cache)
+static void find_directory(struct archive *archive, const char *cache)
 {
 	auto_close int above = open_cache(archive, cache);
 	auto_free char *path = xasprintf("%s/rlmd", cache);
@@ -228,7 +228,7 @@ struct archive *archive_new(const char *cache, const char *python, const char *s
 	archive->name = xasprintf(NAME_START "%016" PRIx64, interpreter_hash(python, script));
 	archive->shipped = shipped_path(script, archive->name);
 	if (cache)
-		find_place(archive, cache);
+		find_directory(archive, cache);
 	return archive;
 }
 

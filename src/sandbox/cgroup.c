@@ -191,7 +191,7 @@ static char *membership(const char *controller, struct rlmd_text memberships, bo
 }
 
 /* "36 35 98:0 /root /mounted/at rw,noatime master:1 - type source options" */
-static char *place_in_mount(char *line, const char *controller, const char *path, bool unified)
+static char *directory_in_mount(char *line, const char *controller, const char *path, bool unified)
 {
 	char *more = strstr(line, " - "), *fields[5], *type, *options;
 	size_t root;
@@ -214,17 +214,17 @@ static char *place_in_mount(char *line, const char *controller, const char *path
 	return xasprintf("%s%s", fields[4], strcmp(path, "/") ? path : "");
 }
 
-char *cgroup_place(const char *controller, struct rlmd_text memberships, struct rlmd_text mounts,
-		   bool *ret_unified)
+char *cgroup_directory(const char *controller, struct rlmd_text memberships,
+		       struct rlmd_text mounts, bool *ret_unified)
 {
 	auto_free char *path = membership(controller, memberships, ret_unified);
 
 	while (path && mounts.size) {
 		auto_free char *line = text_copy(next_line(&mounts));
-		char *place = place_in_mount(line, controller, path, *ret_unified);
+		char *parent = directory_in_mount(line, controller, path, *ret_unified);
 
-		if (place)
-			return place;
+		if (parent)
+			return parent;
 	}
 	return NULL;
 }
@@ -253,9 +253,9 @@ static unsigned long long own_namespace(void)
 	return stat("/proc/self/ns/pid", &space) ? 0 : space.st_ino;
 }
 
-static char *own_name(const struct cgroup *cgroup, const char *place)
+static char *own_name(const struct cgroup *cgroup, const char *parent)
 {
-	return xasprintf("%s/" NAME, place, getpid(), own_namespace(), start_time(getpid()),
+	return xasprintf("%s/" NAME, parent, getpid(), own_namespace(), start_time(getpid()),
 			 cgroup->number);
 }
 
@@ -269,23 +269,23 @@ static bool is_a_name(const char *name)
 	       (!name[length] || !strcmp(name + length, ASIDE));
 }
 
-static void tell_swept(const char *place, const char *name, const struct log *log)
+static void tell_swept(const char *parent, const char *name, const struct log *log)
 {
-	auto_free char *path = xasprintf("%s/%s", place, name);
+	auto_free char *path = xasprintf("%s/%s", parent, name);
 
 	log_write(log, LOG_LEFTOVERS_SWEPT, LOG_FIELDS(LOG_TEXT("path", path)),
 		  "a cgroup was removed that a killed rlmd had left");
 }
 
 /* Removes the groups of killed supervisors; the kernel keeps those that are not empty. */
-static void sweep(const char *place, const struct log *log)
+static void sweep(const char *parent, const struct log *log)
 {
-	DIR *directory = opendir(place);
+	DIR *directory = opendir(parent);
 	struct dirent *entry;
 
 	while (directory && (entry = readdir(directory)))
 		if (is_a_name(entry->d_name) && remove_unheld(dirfd(directory), entry->d_name))
-			tell_swept(place, entry->d_name, log);
+			tell_swept(parent, entry->d_name, log);
 	if (directory)
 		closedir(directory);
 }
@@ -295,10 +295,10 @@ static void sweep(const char *place, const struct log *log)
  * others, so we step aside into one of our own first. Where others stay, the
  * kernel refuses (EBUSY).
  */
-static bool hand_down(struct cgroup *cgroup, const char *place, const char *controller)
+static bool hand_down(struct cgroup *cgroup, const char *parent, const char *controller)
 {
 	auto_free char *enabled = NULL, *available = NULL, *order = xasprintf("+%s", controller);
-	auto_free char *path = xasprintf("%s/cgroup.controllers", place);
+	auto_free char *path = xasprintf("%s/cgroup.controllers", parent);
 
 	available = read_small(path, 4096);
 	if (!lists(available, controller)) {
@@ -306,27 +306,27 @@ static bool hand_down(struct cgroup *cgroup, const char *place, const char *cont
 		return false;
 	}
 	free(path);
-	path = xasprintf("%s/cgroup.subtree_control", place);
+	path = xasprintf("%s/cgroup.subtree_control", parent);
 	enabled = read_small(path, 4096);
-	if (lists(enabled, controller) || !write_to(place, "cgroup.subtree_control", order))
+	if (lists(enabled, controller) || !write_to(parent, "cgroup.subtree_control", order))
 		return true;
 	if (errno != EBUSY || cgroup->own)
 		return false;
-	cgroup->own = xstrdup(place);
+	cgroup->own = xstrdup(parent);
 	free(path);
-	path = own_name(cgroup, place);
+	path = own_name(cgroup, parent);
 	cgroup->aside = xasprintf("%s" ASIDE, path);
 	cgroup->hold = hold_directory(cgroup->aside);
 	if (cgroup->hold < 0 || write_to(cgroup->aside, "cgroup.procs", "0"))
 		return false;
-	return !write_to(place, "cgroup.subtree_control", order);
+	return !write_to(parent, "cgroup.subtree_control", order);
 }
 
-static bool make_directory(struct cgroup *cgroup, enum controller which, const char *place)
+static bool make_directory(struct cgroup *cgroup, enum controller which, const char *parent)
 {
-	auto_free char *directory = own_name(cgroup, place);
+	auto_free char *directory = own_name(cgroup, parent);
 
-	if (cgroup->unified[which] && !hand_down(cgroup, place, controllers[which].name))
+	if (cgroup->unified[which] && !hand_down(cgroup, parent, controllers[which].name))
 		return false;
 	/* Controllers that share a hierarchy share the directory. */
 	cgroup->locks[which] = hold_directory(directory);
@@ -362,14 +362,14 @@ static void open_controller(struct cgroup *cgroup, enum controller which,
 			    struct rlmd_text memberships, struct rlmd_text mounts,
 			    struct steps *steps)
 {
-	auto_free char *place = cgroup_place(controllers[which].name, memberships, mounts,
-					     &cgroup->unified[which]);
+	auto_free char *parent = cgroup_directory(controllers[which].name, memberships, mounts,
+						  &cgroup->unified[which]);
 	enum step group = controllers[which].group, limit = controllers[which].limit;
 
 	errno = ENOENT;
-	if (place)
-		sweep(place, cgroup->limits.log);
-	if (steps_break(steps, group) || !place || !make_directory(cgroup, which, place)) {
+	if (parent)
+		sweep(parent, cgroup->limits.log);
+	if (steps_break(steps, group) || !parent || !make_directory(cgroup, which, parent)) {
 		steps_note(steps, group, -1);
 		return;
 	}
@@ -378,10 +378,10 @@ static void open_controller(struct cgroup *cgroup, enum controller which,
 		steps_note(steps, limit, -1);
 }
 
-uint64_t cgroup_memory_limit(const char *place, bool unified)
+uint64_t cgroup_memory_limit(const char *lowest, bool unified)
 {
 	const char *name = controllers[MEMORY].files[unified].limit;
-	auto_free char *directory = xstrdup(place);
+	auto_free char *directory = xstrdup(lowest);
 	uint64_t smallest = UINT64_MAX;
 	char *last = directory;
 
@@ -405,10 +405,10 @@ uint64_t cgroup_memory_above(void)
 	auto_free char *memberships = read_small("/proc/self/cgroup", MEMBERSHIPS_MAX);
 	auto_free char *mounts = read_small("/proc/self/mountinfo", MOUNTS_MAX);
 	bool unified;
-	auto_free char *place = cgroup_place(controllers[MEMORY].name, text_of(memberships),
-					     text_of(mounts), &unified);
+	auto_free char *parent = cgroup_directory(controllers[MEMORY].name, text_of(memberships),
+						  text_of(mounts), &unified);
 
-	return place ? cgroup_memory_limit(place, unified) : UINT64_MAX;
+	return parent ? cgroup_memory_limit(parent, unified) : UINT64_MAX;
 }
 
 struct cgroup *cgroup_new(const struct cgroup_limits *limits, struct steps *steps)

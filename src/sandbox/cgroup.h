@@ -41,12 +41,12 @@ int64_t cgroup_kills(const struct cgroup *);
 
 /* The smallest limit on memory that we are under ourselves, in bytes; UINT64_MAX: none. */
 uint64_t cgroup_memory_above(void);
-/* The same for a directory of cgroup_place(). */
-uint64_t cgroup_memory_limit(const char *place, bool unified);
+/* The same for a directory of cgroup_directory(). */
+uint64_t cgroup_memory_limit(const char *lowest, bool unified);
 
 /*
  * The directory, new, of our own cgroup for a controller, out of /proc/self/cgroup
  * and /proc/self/mountinfo; NULL where there is none.
  */
-char *cgroup_place(const char *controller, struct rlmd_text memberships, struct rlmd_text mounts,
-		   bool *ret_unified);
+char *cgroup_directory(const char *controller, struct rlmd_text memberships,
+		       struct rlmd_text mounts, bool *ret_unified);

@@ -38,7 +38,7 @@ enum {
 	LAUNCH_ID_INSIDE = 65534,      /* uid and gid in a user namespace: nobody's */
 };
 
-/* A layer's place in layers.def; its bit in sets of them. */
+/* A layer's row in layers.def; its bit in sets of them. */
 enum layer {
 #define LAYER(name, shown, meaning) LAYER_##name,
 #include "sandbox/layers.def"
@@ -69,7 +69,7 @@ enum step {
 	STEP_COUNT
 };
 
-/* A wall's place in walls.def, and the exit status of a worker where it does not stand. */
+/* A wall's row in walls.def, and the exit status of a worker where it does not stand. */
 enum wall {
 #define WALL(name, layer, meaning) WALL_##name,
 #include "sandbox/walls.def"

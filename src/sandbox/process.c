@@ -235,11 +235,10 @@ const char *process_exit_wall(const struct process_exit *exit)
 #include "sandbox/walls.def"
 #undef WALL
 	};
-	int place = exit->status - WALL_EXIT;
+	int wall = exit->status - WALL_EXIT;
 
-	return !exit->unknown && !exit->signaled && place >= 0 && place < WALL_COUNT
-		       ? meanings[place]
-		       : NULL;
+	return !exit->unknown && !exit->signaled && wall >= 0 && wall < WALL_COUNT ? meanings[wall]
+										   : NULL;
 }
 
 void process_list_reap(struct process_list *list, int64_t deadline)

@@ -3,7 +3,7 @@
  *
  *   struct head
  *   struct record   one for each file, in the order of their texts
- *   uint32_t        the places of the records in the order of their paths, byte by byte
+ *   uint32_t        the numbers of the records in the order of their paths, byte by byte
  *   bytes           the paths, a NUL behind each
  *   bytes           the JSON of what was changed
  */
@@ -154,7 +154,7 @@ static int compare_texts(struct rlmd_text a, struct rlmd_text b)
 
 struct named {
 	struct rlmd_text path;
-	uint32_t place;
+	uint32_t number;
 };
 
 /* Of the same path the later one comes later. */
@@ -163,7 +163,7 @@ static int compare_named(const void *a, const void *b)
 	const struct named *one = a, *other = b;
 	int order = compare_texts(one->path, other->path);
 
-	return order ? order : (one->place > other->place) - (one->place < other->place);
+	return order ? order : (one->number > other->number) - (one->number < other->number);
 }
 
 /* Those of one source mostly come in their order. */
@@ -189,7 +189,7 @@ static void drop_hidden(struct file_index *index, struct named *named)
 
 	for (i = 0; i < index->count; i++)
 		if (i + 1 < index->count && !compare_texts(named[i].path, named[i + 1].path))
-			moved[named[i].place] = UINT32_MAX;
+			moved[named[i].number] = UINT32_MAX;
 		else
 			named[kept++] = named[i];
 	for (i = 0; i < index->count; i++)
@@ -198,7 +198,7 @@ static void drop_hidden(struct file_index *index, struct named *named)
 			moved[i] = (uint32_t)left++;
 		}
 	for (i = 0; i < kept; i++)
-		named[i].place = moved[named[i].place];
+		named[i].number = moved[named[i].number];
 	index->count = kept;
 }
 
@@ -217,7 +217,7 @@ static bool write_parts(const struct file_index *index, const struct named *name
 	};
 
 	for (size_t i = 0; i < index->count; i++)
-		sorted[i] = named[i].place;
+		sorted[i] = named[i].number;
 	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
 		if (!memfile_append_uncounted(file, parts[i], err))
 			return false;
@@ -247,7 +247,7 @@ bool file_index_seal(struct file_index *index, struct rlmd_error *err)
 	index->file = file;
 	index->records = (struct record *)(uintptr_t)(all.bytes + sizeof(struct head));
 	index->paths = (char *)(uintptr_t)(index->records + index->count) +
-		       index->count * sizeof(uint32_t); /* behind the places by path */
+		       index->count * sizeof(uint32_t); /* behind the numbers by path */
 	return true;
 }
 
@@ -256,11 +256,11 @@ size_t file_index_count(const struct file_index *index)
 	return index ? index->count : 0;
 }
 
-struct file_entry file_index_get(const struct file_index *index, size_t place)
+struct file_entry file_index_get(const struct file_index *index, size_t number)
 {
-	const struct record *record = &index->records[place];
+	const struct record *record = &index->records[number];
 
-	assert(index->file && place < index->count);
+	assert(index->file && number < index->count);
 	return (struct file_entry){
 		.path = path_of(index, record),
 		.first_byte = record->first_byte,

@@ -41,12 +41,12 @@ void file_index_put(struct file_index *, const struct file_entry *);
 /* The value of changes(), as JSON; copied. Before the seal, once; without it there are none. */
 void file_index_set_changes(struct file_index *, struct rlmd_text json);
 
-/* Puts the entries in order of their places; of several with one path the last one stays.
+/* Puts the entries in order of their numbers; of several with one path the last one stays.
  * RLMD_ERROR_INPUT for want of memory. All below is for a sealed one. */
 bool file_index_seal(struct file_index *, struct rlmd_error *);
 
 size_t file_index_count(const struct file_index *); /* also before; NULL has none */
-struct file_entry file_index_get(const struct file_index *, size_t place);
+struct file_entry file_index_get(const struct file_index *, size_t number);
 struct rlmd_text file_index_changes(const struct file_index *); /* lent; empty: none */
 struct memfile *file_index_file(const struct file_index *);     /* lent */
 

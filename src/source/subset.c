@@ -63,9 +63,9 @@ static bool end_stretch(struct subset *subset, struct rlmd_error *err)
 	       (!open || memfile_append(subset->copy, text_of("\n"), err));
 }
 
-static bool add_file(struct subset *subset, size_t place, struct rlmd_error *err)
+static bool add_file(struct subset *subset, size_t number, struct rlmd_error *err)
 {
-	struct file_entry entry = file_index_get(subset->whole->files, place);
+	struct file_entry entry = file_index_get(subset->whole->files, number);
 	struct stretch *stretch = &subset->stretch;
 	size_t header = entry.first_byte - file_index_header(entry.path.size);
 
@@ -115,8 +115,8 @@ static bool add_files(struct subset *subset, const size_t *ranges, size_t count,
 		if (first >= most || many > most - first)
 			return error_set(err, RLMD_ERROR_INPUT,
 					 "a part of an input that has no such files");
-		for (size_t place = first; place < first + many; place++)
-			if (!add_file(subset, place, err))
+		for (size_t number = first; number < first + many; number++)
+			if (!add_file(subset, number, err))
 				return false;
 	}
 	return !subset->copy || (end_stretch(subset, err) && memfile_seal(subset->copy, err));

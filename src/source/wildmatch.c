@@ -29,7 +29,7 @@ struct wildmatch {
 	struct wild *tokens; /* owned */
 	size_t count;
 	int flags;
-	unsigned char *now, *next; /* owned: how the text may stand at each place; count + 1 */
+	unsigned char *now, *next; /* owned: the states at each token; count + 1 */
 	bool plain;                /* nothing but ONE */
 	size_t least;              /* characters that a text has to have */
 };
@@ -206,16 +206,16 @@ void wildmatch_free(struct wildmatch *match)
 /* --- the text -------------------------------------------------------------------------- */
 
 /* Where the text may stand too, without another character. */
-static void settle(const struct wildmatch *match, unsigned char *places)
+static void settle(const struct wildmatch *match, unsigned char *states)
 {
 	for (size_t i = 0; i < match->count; i++) {
 		const struct wild *token = &match->tokens[i];
 
-		if (!places[i] || (token->kind != STAR && token->kind != FOLDERS))
+		if (!states[i] || (token->kind != STAR && token->kind != FOLDERS))
 			continue;
-		places[i + 1] |= CAME;
-		if (token->optional && places[i] & CAME)
-			places[i + 2] |= CAME;
+		states[i + 1] |= CAME;
+		if (token->optional && states[i] & CAME)
+			states[i + 2] |= CAME;
 	}
 }
 

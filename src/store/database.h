@@ -16,11 +16,11 @@ struct event_base;
 struct database_kind {
 	/* NULL: RLMD_ERROR_INTERNAL, the system has no thread to give; RLMD_ERROR_USAGE, there is
 	 * no libpq. */
-	void *(*open)(struct event_base *, const char *place, const struct store_options *,
+	void *(*open)(struct event_base *, const char *address, const struct store_options *,
 		      struct rlmd_error *);
 	void (*run)(void *database, struct query *); /* takes the query over */
 	void (*free)(void *database); /* drops the queries that it has; no callback follows */
 };
 
-extern const struct database_kind sqlite_kind;   /* `place` is a path */
-extern const struct database_kind postgres_kind; /* `place` is a connection URI */
+extern const struct database_kind sqlite_kind;   /* `address` is a path */
+extern const struct database_kind postgres_kind; /* `address` is a connection URI */

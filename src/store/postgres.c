@@ -119,7 +119,7 @@ static void on_notice(void *owner, const char *message)
 }
 
 /* Begins to connect; NULL only for want of memory. The caller's: PQfinish(). */
-static PGconn *open_connection(const char *place)
+static PGconn *open_connection(const char *address)
 {
 	/* The URI comes after these: where it names one of them, it counts. */
 	static const char *const keys[] = {"application_name",
@@ -129,7 +129,7 @@ static PGconn *open_connection(const char *place)
 					   "tcp_user_timeout",
 					   "dbname",
 					   NULL};
-	const char *values[] = {"rlmd", "10", "5", "3", "30000", place, NULL};
+	const char *values[] = {"rlmd", "10", "5", "3", "30000", address, NULL};
 	PGconn *conn;
 
 	conn = libpq->PQconnectStartParams(keys, values, 1);
@@ -139,11 +139,12 @@ static PGconn *open_connection(const char *place)
 }
 
 /* The error of libpq about a connection, without a password that libpq took for something else. */
-static const char *complaint_of(const PGconn *conn, const char *place)
+static const char *complaint_of(const PGconn *conn, const char *address)
 {
-	PQconninfoOption *parts = address_has_password(place) ? libpq->PQconninfoParse(place, NULL)
-							      : NULL;
-	bool is_read = parts || !address_has_password(place);
+	PQconninfoOption *parts = address_has_password(address)
+					  ? libpq->PQconninfoParse(address, NULL)
+					  : NULL;
+	bool is_read = parts || !address_has_password(address);
 
 	libpq->PQconninfoFree(parts);
 	return is_read ? libpq->PQerrorMessage(conn)
@@ -433,7 +434,7 @@ enum postgres_state { CONNECT, MIGRATE, PREPARE, READY, AWAY, DEAD };
 
 struct postgres {
 	struct event_base *base; /* lent */
-	char *place;             /* owned */
+	char *address;           /* owned */
 	struct store_options options;
 	int64_t key; /* random; the lock of this number is held by its connection */
 	enum postgres_state state;
@@ -545,7 +546,7 @@ static void lose(struct postgres *pg)
 	pg->again = false;
 	if (!pg->failure.fault)
 		fail(&pg->failure, pg->was_open ? STORE_AWAY : why_not(pg->conn),
-		     complaint_of(pg->conn, pg->place));
+		     complaint_of(pg->conn, pg->address));
 	held = is_held(pg, pg->failure.fault);
 	if (!held && (!pg->was_open || !passes(pg->failure.fault))) {
 		die(pg);
@@ -624,7 +625,7 @@ static void connect_on(struct postgres *pg)
 static void start(struct postgres *pg)
 {
 	pg->state = CONNECT;
-	pg->conn = open_connection(pg->place);
+	pg->conn = open_connection(pg->address);
 	pg->timer = timer_new(pg->base, ANSWER_MS, on_late, pg);
 	if (!pg->conn || libpq->PQstatus(pg->conn) == CONNECTION_BAD)
 		lose(pg);
@@ -842,7 +843,7 @@ static void on_post(evutil_socket_t fd, short what, void *arg)
 		}
 }
 
-static void *postgres_open(struct event_base *base, const char *place,
+static void *postgres_open(struct event_base *base, const char *address,
 			   const struct store_options *options, struct rlmd_error *err)
 {
 	struct postgres *pg;
@@ -852,7 +853,7 @@ static void *postgres_open(struct event_base *base, const char *place,
 		return NULL;
 	pg = xcalloc(1, sizeof *pg);
 	pg->base = base;
-	pg->place = xstrdup(place);
+	pg->address = xstrdup(address);
 	pg->options = *options;
 	pg->retry_ms = RETRY_MS;
 	while (getrandom(&pg->key, sizeof pg->key, 0) != sizeof pg->key)
@@ -883,7 +884,7 @@ static void postgres_free(void *database)
 	query_drop_all(&pg->sent);
 	query_drop_all(&pg->ended);
 	event_free(pg->post);
-	free(pg->place);
+	free(pg->address);
 	free(pg);
 }
 

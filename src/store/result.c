@@ -171,7 +171,7 @@ static struct store_job job_in(const struct query *query, size_t row)
 		.tenant = query_text(query, row, 4),
 		.digest = query_text(query, row, 5),
 		.state = (enum store_state)query_integer(query, row, 6),
-		.place = query_integer(query, row, 7),
+		.rank = query_integer(query, row, 7),
 		.result = query_text(query, row, 8),
 		.error = query_text(query, row, 9),
 		.cost = query_integer(query, row, 10),

@@ -521,21 +521,21 @@ static int bind_values(sqlite3_stmt *statement, const char *types, const struct 
 {
 	static const char *const names[] = {"$1", "$2", "$3", "$4", "$5",
 					    "$6", "$7", "$8", "$9", "$10"};
-	int code = SQLITE_OK, place;
+	int code = SQLITE_OK, index;
 
 	assert(strlen(types) <= sizeof names / sizeof *names);
 	for (size_t i = 0; types[i] && !code; i++) {
 		const struct rlmd_text *text = &values[i].text;
 
-		if (!(place = sqlite3_bind_parameter_index(statement, names[i])))
+		if (!(index = sqlite3_bind_parameter_index(statement, names[i])))
 			continue;
 		if (types[i] == 'i')
-			code = sqlite3_bind_int64(statement, place, values[i].integer);
+			code = sqlite3_bind_int64(statement, index, values[i].integer);
 		else if (types[i] == 't')
-			code = sqlite3_bind_text64(statement, place, text->bytes, text->size,
+			code = sqlite3_bind_text64(statement, index, text->bytes, text->size,
 						   SQLITE_STATIC, SQLITE_UTF8);
 		else
-			code = sqlite3_bind_blob64(statement, place, text->bytes, text->size,
+			code = sqlite3_bind_blob64(statement, index, text->bytes, text->size,
 						   SQLITE_STATIC);
 	}
 	return code;

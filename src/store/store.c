@@ -19,24 +19,24 @@ struct store {
 	char *node;     /* owned */
 };
 
-/* Which database a place names; moves `*place` to what is the database's own of it. */
-static const struct database_kind *kind_of(const char **place)
+/* Which database an address names; moves `*address` to what is the database's own of it. */
+static const struct database_kind *kind_of(const char **address)
 {
-	struct rlmd_text text = text_of(*place);
-	const char *colon = strstr(*place, "://");
+	struct rlmd_text text = text_of(*address);
+	const char *colon = strstr(*address, "://");
 
 	if (text_starts(text, "postgresql://") || text_starts(text, "postgres://"))
 		return &postgres_kind;
 	if (text_starts(text, "sqlite:"))
-		*place += strlen("sqlite:");
-	else if (colon && !memchr(*place, '/', (size_t)(colon - *place)))
+		*address += strlen("sqlite:");
+	else if (colon && !memchr(*address, '/', (size_t)(colon - *address)))
 		return NULL;
-	return **place ? &sqlite_kind : NULL;
+	return **address ? &sqlite_kind : NULL;
 }
 
-bool store_is_shared(const char *place)
+bool store_is_shared(const char *address)
 {
-	return kind_of(&place) == &postgres_kind;
+	return kind_of(&address) == &postgres_kind;
 }
 
 static struct query *run(struct store *store, struct query *query)
@@ -47,13 +47,13 @@ static struct query *run(struct store *store, struct query *query)
 	return query;
 }
 
-struct store *store_open(struct event_base *base, const char *place,
+struct store *store_open(struct event_base *base, const char *address,
 			 const struct store_options *options, store_fn *opened,
 			 struct rlmd_error *err)
 {
 	struct store_options ours = *options;
-	auto_free char *shown = xstrdup(place);
-	const char *rest = place;
+	auto_free char *shown = xstrdup(address);
+	const char *rest = address;
 	const struct database_kind *kind = kind_of(&rest);
 	struct store *store;
 
@@ -64,7 +64,7 @@ struct store *store_open(struct event_base *base, const char *place,
 			  shown);
 		return NULL;
 	}
-	if (kind == &postgres_kind && !address_check(place, err))
+	if (kind == &postgres_kind && !address_check(address, err))
 		return NULL;
 	if (!ours.look_ms)
 		ours.look_ms = LOOK_MS;

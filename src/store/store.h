@@ -33,7 +33,7 @@ struct query;
 struct store;
 
 /*
- * Opens what `place` names: "postgresql://..." or "postgres://..." as libpq has it; "sqlite:PATH"
+ * Opens what `address` names: "postgresql://..." or "postgres://..." as libpq has it; "sqlite:PATH"
  * or a path, whose file is made where there is none, for its owner only. The schema is made or
  * brought up to date under a lock. `opened` tells STORE_FINE or why not: AWAY (the server cannot be
  * reached), LOCKED, CORRUPT, MISSING (there is none, and it is to be `existing`), FOREIGN (others
@@ -43,15 +43,15 @@ struct store;
  * Operations may be asked for at once. Only a store that was open once waits for a server that went
  * away.
  *
- * NULL: RLMD_ERROR_USAGE where the place is none, or RLMD_ERROR_INTERNAL where the system has no
+ * NULL: RLMD_ERROR_USAGE where the address is none, or RLMD_ERROR_INTERNAL where the system has no
  * thread to give. Owned by the caller. A server's name is looked up while this waits; an address in
  * the URL (hostaddr=) avoids that.
  */
-struct store *store_open(struct event_base *, const char *place, const struct store_options *,
+struct store *store_open(struct event_base *, const char *address, const struct store_options *,
 			 store_fn *opened, struct rlmd_error *);
 
 /* Whether other machines may use it, too. */
-bool store_is_shared(const char *place);
+bool store_is_shared(const char *address);
 
 /* No callback comes any more. An operation that has not begun is not done; one that has begun may
  * or may not be: of SQLite, a transaction that goes on is waited for, for a second. NULL is fine.
@@ -215,8 +215,8 @@ struct query *store_nodes(struct store *, int64_t batch, store_fn *, void *owner
 struct query *store_release(struct store *, struct rlmd_text node, store_fn *, void *owner);
 
 /*
- * Up to `most` jobs that are over, in the order of their ends, after the place `after` (0: from the
- * first). A reader that goes on from the last place that it saw misses none. `sorted`: in the order
+ * Up to `most` jobs that are over, in the order of their ends, after the rank `after` (0: from the
+ * first). A reader that goes on from the last rank that it saw misses none. `sorted`: in the order
  * of the file, and `after` is a number. Fills jobs.
  */
 struct query *store_results(struct store *, int64_t batch, int64_t after, int64_t most, bool sorted,

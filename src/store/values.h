@@ -46,7 +46,7 @@ struct store_load {
 
 /* A job as it is loaded: a line of a jobs file. */
 struct store_line {
-	int64_t number; /* its place in the file, from 1; added to store_load's `after` */
+	int64_t number;             /* its line's number, from 1; added to store_load's `after` */
 	struct rlmd_text custom_id; /* not empty; once in a batch */
 	struct rlmd_text tenant;    /* may be empty: nobody's */
 	struct rlmd_text digest;    /* of what makes it the same job */
@@ -72,7 +72,7 @@ struct store_job {
 	/* of results, without `line` */
 	struct rlmd_text digest;
 	enum store_state state;
-	int64_t place; /* in the order in which jobs were finished, from 1 */
+	int64_t rank; /* in the order in which jobs were finished, from 1 */
 	struct rlmd_text result, error, trace;
 	int64_t cost, tokens;
 };

@@ -132,13 +132,13 @@ static void add_call(json_t *run, const json_t *event)
 		"cost",      "duration", "error",    "cached", "journaled",   NULL};
 	json_t *calls = json_object_get(run, "llmCalls");
 	int64_t index = json_get_integer(event, "index", 0);
-	size_t place = json_array_size(calls);
+	size_t at = json_array_size(calls);
 	json_t *call = json_make_object();
 
 	copy(call, event, keys);
-	while (place && json_get_integer(json_array_get(calls, place - 1), "index", 0) > index)
-		place--;
-	json_insert(calls, place, call);
+	while (at && json_get_integer(json_array_get(calls, at - 1), "index", 0) > index)
+		at--;
+	json_insert(calls, at, call);
 }
 
 /* In a list that only runs with such events have. */

@@ -38,9 +38,9 @@ static int64_t left(void)
 {
 	auto_free char *proc = xasprintf("%s/proc", directory);
 	auto_free char *cgroups = xasprintf("%s/cgroup", directory);
-	const struct concurrency_places places = {proc, cgroups};
+	const struct concurrency_roots roots = {proc, cgroups};
 
-	return concurrency_bytes(&places);
+	return concurrency_bytes(&roots);
 }
 
 static void test_least_of_all(void **state)
@@ -74,8 +74,8 @@ static void test_least_of_all(void **state)
 static void test_admit(void **state)
 {
 	auto_free char *proc = xasprintf("%s/admit", directory);
-	const struct concurrency_places places = {proc, "/nowhere"};
-	struct concurrency concurrency = {.places = &places, .reserve = 100 << 20};
+	const struct concurrency_roots roots = {proc, "/nowhere"};
+	struct concurrency concurrency = {.roots = &roots, .reserve = 100 << 20};
 
 	(void)state;
 	write_file("admit/meminfo", "MemAvailable: 170000 kB\n");

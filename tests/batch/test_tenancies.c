@@ -149,10 +149,10 @@ static void test_needs(void **state)
 	assert_int_equal(tenancies_weight(tenancies_get(tenancies, text_of("acme"))), 3);
 	assert_int_equal(stage.asked, 2);
 	assert_int_equal(stage.needs[0].worker_memory, 128 << 20);
-	assert_int_equal(stage.needs[0].place, 0);
+	assert_int_equal(stage.needs[0].uid_range, 0);
 	assert_int_equal(stage.needs[0].parts, 2);
 	assert_string_equal(stage.needs[0].require, "L4");
-	assert_int_equal(stage.needs[1].place, 1);
+	assert_int_equal(stage.needs[1].uid_range, 1);
 	assert_string_equal(stage.needs[1].require, "L3"); /* a tenant never gets less */
 	tenancies_free(tenancies);
 	tenancies = open_tenancies("L2"); /* the operator says that less will do */

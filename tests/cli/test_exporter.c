@@ -182,9 +182,9 @@ static void test_places(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof places / sizeof *places; i++)
-		assert_true(exporter_is_place(places[i]));
+		assert_true(exporter_is_endpoint(places[i]));
 	for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-		assert_false(exporter_is_place(files[i]));
+		assert_false(exporter_is_endpoint(files[i]));
 	assert_null(exporter_new(base, "localhost:80", write_text, NULL, &err));
 	assert_int_equal(err.kind, RLMD_ERROR_USAGE);
 	assert_null(exporter_new(base, ":65536", write_text, NULL, &err));

@@ -248,7 +248,7 @@ static bool find_place(void)
 	bool unified;
 
 	cgroup_free(cgroup);
-	place = cgroup_place("pids", text_of(memberships), text_of(mounts), &unified);
+	place = cgroup_directory("pids", text_of(memberships), text_of(mounts), &unified);
 	return place && limiting;
 }
 
@@ -282,9 +282,9 @@ static void places_are_found(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		bool is_unified;
-		auto_free char *found = cgroup_place(cases[i].controller,
-						     text_of(cases[i].memberships),
-						     text_of(cases[i].mounts), &is_unified);
+		auto_free char *found = cgroup_directory(cases[i].controller,
+							 text_of(cases[i].memberships),
+							 text_of(cases[i].mounts), &is_unified);
 
 		if (cases[i].place)
 			assert_string_equal(found, cases[i].place);

@@ -27,7 +27,7 @@ static void copy_jobs(struct told *told, const struct store_result *result)
 		to->number = job->number;
 		to->attempts = job->attempts;
 		to->suspect = job->suspect;
-		to->place = job->place;
+		to->rank = job->rank;
 		to->cost = job->cost;
 		to->tokens = job->tokens;
 		to->state = job->state;

@@ -23,7 +23,7 @@ struct told {
 	int states[ASKING_MOST]; /* of lines */
 	bool lost[ASKING_MOST];
 	struct told_job {
-		int64_t id, token, number, attempts, place, cost, tokens;
+		int64_t id, token, number, attempts, rank, cost, tokens;
 		int state;
 		bool suspect;
 		char custom_id[ASKING_TEXT], tenant[ASKING_TEXT], line[ASKING_TEXT];

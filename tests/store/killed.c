@@ -203,7 +203,7 @@ static size_t check(void)
 	finished = told.count;
 	for (size_t i = 0; i < finished; i++) {
 		assert_string_equal(told.jobs[i].result, "done");
-		assert_true(!i || told.jobs[i].place > told.jobs[i - 1].place);
+		assert_true(!i || told.jobs[i].rank > told.jobs[i - 1].rank);
 		assert_in_range(told.jobs[i].number, 1, JOBS);
 		assert_false(found[told.jobs[i].number]);
 		found[told.jobs[i].number] = true;

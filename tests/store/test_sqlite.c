@@ -401,7 +401,7 @@ static void test_a_cut_journal(void **state)
 		assert_true(told.count >= last && told.count <= JOBS);
 		last = told.count;
 		for (size_t i = 0; i < last; i++)
-			assert_int_equal(told.jobs[i].place, i + 1);
+			assert_int_equal(told.jobs[i].rank, i + 1);
 		store_free(store);
 	}
 	assert_int_equal(last, JOBS);

@@ -480,7 +480,7 @@ static void test_finish(void **state)
 	assert_int_equal(told.jobs[1].attempts, 0);
 
 	/* From the last place on there is only what is new. */
-	int64_t place = told.jobs[1].place;
+	int64_t place = told.jobs[1].rank;
 
 	finish(store, &claims[1], "second");
 	DO(results, batch, place, 10, false);
