@@ -110,10 +110,10 @@ int loop_fd(int known)
 }
 
 /* libevent tells when an event is due on a clock that it does not let us read: an event that is due
- * in a known time, the mark, tells how that clock stands. */
+ * in a known time, the reference, tells how that clock stands. */
 struct next {
-	const struct event *mark;
-	struct timeval due, marked;
+	const struct event *reference;
+	struct timeval due, reference_due;
 	bool any;
 };
 
@@ -123,8 +123,8 @@ static int look_at(const struct event_base *base, const struct event *event, voi
 	struct timeval due;
 
 	(void)base;
-	if (event == next->mark) {
-		event_pending(event, EV_TIMEOUT, &next->marked);
+	if (event == next->reference) {
+		event_pending(event, EV_TIMEOUT, &next->reference_due);
 	} else if (event_pending(event, EV_TIMEOUT, &due) &&
 		   (!next->any || timercmp(&due, &next->due, <))) {
 		next->due = due;
@@ -133,7 +133,7 @@ static int look_at(const struct event_base *base, const struct event *event, voi
 	return 0;
 }
 
-static void on_mark(evutil_socket_t fd, short what, void *owner)
+static void on_reference(evutil_socket_t fd, short what, void *owner)
 {
 	(void)fd;
 	(void)what;
@@ -143,19 +143,20 @@ static void on_mark(evutil_socket_t fd, short what, void *owner)
 int64_t loop_next_ms(struct event_base *base)
 {
 	static const struct timeval day = {.tv_sec = 86400};
-	struct event *mark = loop_timer(base, on_mark, NULL);
-	struct next next = {.mark = mark};
-	struct timeval from_mark;
+	struct event *reference = loop_timer(base, on_reference, NULL);
+	struct next next = {.reference = reference};
+	struct timeval from_reference;
 
-	loop_add(mark, &day);
+	loop_add(reference, &day);
 	event_base_foreach_event(base, look_at, &next);
-	event_free(mark);
+	event_free(reference);
 	if (event_base_get_num_events(base, EVENT_BASE_COUNT_ACTIVE) > 0)
 		return 0;
 	if (!next.any)
 		return -1;
-	timersub(&next.due, &next.marked, &from_mark);
-	return int64_max((day.tv_sec + from_mark.tv_sec) * 1000 + (from_mark.tv_usec + 999) / 1000,
+	timersub(&next.due, &next.reference_due, &from_reference);
+	return int64_max((day.tv_sec + from_reference.tv_sec) * 1000 +
+				 (from_reference.tv_usec + 999) / 1000,
 			 0);
 }
 

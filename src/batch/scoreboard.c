@@ -99,13 +99,13 @@ static int64_t ended(const struct scoreboard *board)
 }
 
 /* Each end, wherever the job was: others may work on the batch, too. */
-static void mark(struct scoreboard *board)
+static void sample(struct scoreboard *board)
 {
-	int64_t last = (board->marks - 1) % SCOREBOARD_RECENT, now = ended(board);
+	int64_t last = (board->samples - 1) % SCOREBOARD_RECENT, now = ended(board);
 
-	if (board->marks && board->recent[last].ended == now)
+	if (board->samples && board->recent[last].ended == now)
 		return;
-	last = board->marks++ % SCOREBOARD_RECENT;
+	last = board->samples++ % SCOREBOARD_RECENT;
 	board->recent[last].at_ms = clock_ms();
 	board->recent[last].ended = now;
 }
@@ -129,10 +129,11 @@ static int64_t left(const struct scoreboard *board)
  */
 static int64_t left_ms(const struct scoreboard *board, int64_t at_work, int64_t now_ms)
 {
-	int64_t oldest = board->marks > SCOREBOARD_RECENT ? board->marks % SCOREBOARD_RECENT : 0;
+	int64_t oldest = board->samples > SCOREBOARD_RECENT ? board->samples % SCOREBOARD_RECENT
+							    : 0;
 	int64_t done, took;
 
-	if (!board->marks || board->draining)
+	if (!board->samples || board->draining)
 		return -1;
 	done = ended(board) - board->recent[oldest].ended;
 	took = now_ms - board->recent[oldest].at_ms;
@@ -152,7 +153,7 @@ void scoreboard_next(struct scoreboard *board)
 		tenant->cost = tenant->tokens = tenant->degraded = 0;
 		tenant->stop = TENANT_STOP_NONE;
 	}
-	board->marks = 0;
+	board->samples = 0;
 }
 
 void scoreboard_count(struct scoreboard *board, const struct store_count *counts, size_t count)
@@ -166,7 +167,7 @@ void scoreboard_count(struct scoreboard *board, const struct store_count *counts
 		tenant->cost = counts[i].cost;
 		tenant->tokens = counts[i].tokens;
 	}
-	mark(board);
+	sample(board);
 }
 
 void scoreboard_look(struct scoreboard *board, const struct fair_queue *queue)
@@ -258,7 +259,7 @@ void scoreboard_leave(struct scoreboard_job *job, bool written)
 	if (state != STORE_JOB_PENDING) {
 		job->tenant->cost = money_add(job->tenant->cost, job->cost);
 		job->tenant->tokens += job->tokens;
-		mark(job->board);
+		sample(job->board);
 	}
 	take_off(job);
 }

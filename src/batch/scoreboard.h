@@ -72,7 +72,7 @@ struct scoreboard {
 	struct {
 		int64_t at_ms, ended;
 	} recent[SCOREBOARD_RECENT];
-	int64_t marks; /* that were made; the first is where it began */
+	int64_t samples; /* that were taken; the first is where it began */
 };
 
 /* In milliseconds, ascending. */

@@ -43,11 +43,11 @@ static void tell_call(const json_t *event, const char *what, int64_t in, int64_t
 }
 
 /* A text of several lines, at the margin of its run. */
-static void tell_lines(const json_t *event, const char *mark, struct rlmd_text text)
+static void tell_lines(const json_t *event, const char *prefix, struct rlmd_text text)
 {
 	for (size_t at = 0, next; at < text.size; at = next) {
 		next = text_line_end(text, at);
-		narrate(RLMD_LOG_DEBUG, event, "%s %.*s", mark,
+		narrate(RLMD_LOG_DEBUG, event, "%s %.*s", prefix,
 			(int)(next - at - (text.bytes[next - 1] == '\n')), text.bytes + at);
 	}
 }

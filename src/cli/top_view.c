@@ -108,7 +108,7 @@ static void add_run(struct top_view *view, const json_t *event)
 
 /* --- events ------------------------------------------------------------------------------ */
 
-static void add_lines(struct top_view *view, const char *mark, struct rlmd_text text)
+static void add_lines(struct top_view *view, const char *prefix, struct rlmd_text text)
 {
 	for (size_t at = 0, next; at < text.size; at = next) {
 		struct rlmd_text line;
@@ -116,7 +116,7 @@ static void add_lines(struct top_view *view, const char *mark, struct rlmd_text 
 		next = text_line_end(text, at);
 		line = text_from(text.bytes + at, next - at - (text.bytes[next - 1] == '\n'));
 		line = text_clip(line, LINE_SHOWN);
-		buffer_add_printf(view->newest, "%s ", mark);
+		buffer_add_printf(view->newest, "%s ", prefix);
 		buffer_add(view->newest, line.bytes, line.size);
 		buffer_add(view->newest, "\n", 1);
 	}

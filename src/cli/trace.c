@@ -72,7 +72,7 @@ static void indent(struct view *view, int columns)
 }
 
 /* Lines behind a mark; `most` of them, unless all are wanted. */
-static void write_text(struct view *view, int column, const char *mark, struct rlmd_text text,
+static void write_text(struct view *view, int column, const char *prefix, struct rlmd_text text,
 		       int most)
 {
 	size_t left = 0, next;
@@ -88,7 +88,7 @@ static void write_text(struct view *view, int column, const char *mark, struct r
 			continue;
 		}
 		indent(view, column);
-		buffer_add_printf(view->out, "%s ", mark);
+		buffer_add_printf(view->out, "%s ", prefix);
 		if (!view->whole && shown.size > LINE_SHOWN) {
 			shown = text_clip(shown, LINE_SHOWN);
 			buffer_add(view->out, shown.bytes, shown.size);
@@ -100,7 +100,7 @@ static void write_text(struct view *view, int column, const char *mark, struct r
 	}
 	if (left) {
 		indent(view, column);
-		buffer_add_printf(view->out, "%s (%zu more line%s)\n", mark, left,
+		buffer_add_printf(view->out, "%s (%zu more line%s)\n", prefix, left,
 				  left == 1 ? "" : "s");
 	}
 }

@@ -270,14 +270,14 @@ static bool is_generated_name(const char *name)
 	return false;
 }
 
-enum listing_kind listing_judge(const char *path, enum rules_mark generated,
-				enum rules_mark vendored)
+enum listing_kind listing_judge(const char *path, enum rules_state generated,
+				enum rules_state vendored)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 
 	if (vendored == RULES_TRUE)
 		return LISTING_VENDORED;
-	if (generated == RULES_TRUE || (generated == RULES_UNMARKED && is_generated_name(name)))
+	if (generated == RULES_TRUE || (generated == RULES_UNSPECIFIED && is_generated_name(name)))
 		return LISTING_GENERATED;
 	return LISTING_FILE;
 }
@@ -287,9 +287,9 @@ static enum listing_kind judge(const struct listing *listing, const char *in_tre
 	const struct worktree *tree = innermost(listing)->tree;
 
 	if (!tree)
-		return listing_judge(in_tree, RULES_UNMARKED, RULES_UNMARKED);
-	return listing_judge(in_tree, worktree_mark(tree, in_tree, RULES_GENERATED),
-			     worktree_mark(tree, in_tree, RULES_VENDORED));
+		return listing_judge(in_tree, RULES_UNSPECIFIED, RULES_UNSPECIFIED);
+	return listing_judge(in_tree, worktree_state(tree, in_tree, RULES_GENERATED),
+			     worktree_state(tree, in_tree, RULES_VENDORED));
 }
 
 /* Whether the entry is one that is asked for; notes what the index has of it. */

@@ -41,8 +41,8 @@ struct listing_entry {
 
 /* The kind of a file by its path and its marks: LISTING_FILE, LISTING_GENERATED or
  * LISTING_VENDORED. */
-enum listing_kind listing_judge(const char *path, enum rules_mark generated,
-				enum rules_mark vendored);
+enum listing_kind listing_judge(const char *path, enum rules_state generated,
+				enum rules_state vendored);
 
 struct listing;
 

@@ -14,7 +14,7 @@ struct path_rule {
 	bool of_name;            /* of the last part of a path, not of all of it */
 	bool of_directory;       /* of directories alone */
 	bool negated;            /* of a .gitignore: it is not ignored after all */
-	enum rules_mark marks[RULES_ATTRIBUTES];
+	enum rules_state states[RULES_ATTRIBUTES];
 };
 
 struct group {
@@ -122,7 +122,7 @@ static bool take_line(struct rlmd_text *file, struct rlmd_text *ret)
 	return true;
 }
 
-static struct rlmd_text without_mark(struct rlmd_text file)
+static struct rlmd_text without_byte_order_mark(struct rlmd_text file)
 {
 	return text_starts(file, "\xef\xbb\xbf") ? text_slice(file, 3, file.size) : file;
 }
@@ -149,7 +149,7 @@ bool rules_add_ignores(struct rules *rules, const char *base, struct rlmd_text f
 
 	if (!group)
 		return false;
-	file = without_mark(file);
+	file = without_byte_order_mark(file);
 	while (take_line(&file, &line)) {
 		bool negated;
 
@@ -176,7 +176,7 @@ static struct rlmd_text take_word(struct rlmd_text *line)
 	return text_from(line->bytes - (end - start), end - start);
 }
 
-static void take_mark(struct path_rule *rule, struct rlmd_text word)
+static void take_state(struct path_rule *rule, struct rlmd_text word)
 {
 	static const char *const names[] = {
 		[RULES_GENERATED] = "linguist-generated",
@@ -192,9 +192,9 @@ static void take_mark(struct path_rule *rule, struct rlmd_text word)
 			continue;
 		value = text_slice(word, strlen(names[i]), word.size);
 		if (!value.size || text_equal(value, "=true"))
-			rule->marks[i] = off ? RULES_FALSE : RULES_TRUE;
+			rule->states[i] = off ? RULES_FALSE : RULES_TRUE;
 		else if (value.bytes[0] == '=')
-			rule->marks[i] = RULES_FALSE;
+			rule->states[i] = RULES_FALSE;
 	}
 }
 
@@ -205,7 +205,7 @@ bool rules_add_attributes(struct rules *rules, const char *base, struct rlmd_tex
 
 	if (!group)
 		return false;
-	file = without_mark(file);
+	file = without_byte_order_mark(file);
 	while (take_line(&file, &line)) {
 		struct rlmd_text pattern = take_word(&line);
 		struct path_rule *rule;
@@ -215,7 +215,7 @@ bool rules_add_attributes(struct rules *rules, const char *base, struct rlmd_tex
 			continue;
 		rule = add_rule(rules, group, pattern);
 		while (line.size)
-			take_mark(rule, take_word(&line));
+			take_state(rule, take_word(&line));
 	}
 	return true;
 }
@@ -251,16 +251,16 @@ bool rules_ignore(const struct rules *rules, const char *path, bool directory)
 	return false;
 }
 
-enum rules_mark rules_mark(const struct rules *rules, const char *path,
-			   enum rules_attribute attribute)
+enum rules_state rules_state(const struct rules *rules, const char *path,
+			     enum rules_attribute attribute)
 {
 	for (size_t i = rules->count; i > 0; i--) {
 		const struct group *group = &rules->groups[i - 1];
 
 		for (size_t j = group->count; j > 0 && is_below(group, path); j--)
-			if (group->rules[j - 1].marks[attribute] &&
+			if (group->rules[j - 1].states[attribute] &&
 			    applies(group, &group->rules[j - 1], path, false))
-				return group->rules[j - 1].marks[attribute];
+				return group->rules[j - 1].states[attribute];
 	}
-	return RULES_UNMARKED;
+	return RULES_UNSPECIFIED;
 }

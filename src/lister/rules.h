@@ -33,7 +33,7 @@ bool rules_ignore(const struct rules *, const char *path, bool directory);
 
 enum rules_attribute { RULES_GENERATED, RULES_VENDORED, RULES_ATTRIBUTES };
 
-enum rules_mark { RULES_UNMARKED, RULES_TRUE, RULES_FALSE };
+enum rules_state { RULES_UNSPECIFIED, RULES_TRUE, RULES_FALSE };
 
-/* The mark of a file in its attributes. */
-enum rules_mark rules_mark(const struct rules *, const char *path, enum rules_attribute);
+/* The state of an attribute of a file, gitattributes(5). */
+enum rules_state rules_state(const struct rules *, const char *path, enum rules_attribute);

@@ -134,8 +134,8 @@ static enum listing_kind judge(const struct snapshot *snapshot, git_filemode_t m
 	if (mode == GIT_FILEMODE_COMMIT)
 		return LISTING_SUBMODULE;
 	return listing_judge(snapshot->path,
-			     rules_mark(snapshot->attributes, snapshot->path, RULES_GENERATED),
-			     rules_mark(snapshot->attributes, snapshot->path, RULES_VENDORED));
+			     rules_state(snapshot->attributes, snapshot->path, RULES_GENERATED),
+			     rules_state(snapshot->attributes, snapshot->path, RULES_VENDORED));
 }
 
 static enum listing_kind visit(struct snapshot *snapshot, struct listing_entry *ret)

@@ -193,10 +193,10 @@ enum worktree_directory worktree_directory(const struct worktree *tree, const ch
 	return ignored ? WORKTREE_PASS : WORKTREE_OTHER;
 }
 
-enum rules_mark worktree_mark(const struct worktree *tree, const char *path,
-			      enum rules_attribute attribute)
+enum rules_state worktree_state(const struct worktree *tree, const char *path,
+				enum rules_attribute attribute)
 {
-	enum rules_mark mark = rules_mark(tree->own_attributes, path, attribute);
+	enum rules_state state = rules_state(tree->own_attributes, path, attribute);
 
-	return mark ? mark : rules_mark(tree->attributes, path, attribute);
+	return state ? state : rules_state(tree->attributes, path, attribute);
 }

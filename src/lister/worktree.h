@@ -44,4 +44,4 @@ enum worktree_directory {
 };
 
 enum worktree_directory worktree_directory(const struct worktree *, const char *path);
-enum rules_mark worktree_mark(const struct worktree *, const char *path, enum rules_attribute);
+enum rules_state worktree_state(const struct worktree *, const char *path, enum rules_attribute);

@@ -178,8 +178,8 @@ bool adapter_can_adapt(const struct llm_request *request, unsigned quirk)
 /* Host and port of a URL of any scheme, or of none. */
 static struct rlmd_text authority_of(struct rlmd_text url)
 {
-	const char *mark = text_find(url, "://");
-	const char *start = mark ? mark + 3 : url.bytes;
+	const char *scheme_end = text_find(url, "://");
+	const char *start = scheme_end ? scheme_end + 3 : url.bytes;
 	size_t size = url.size - (size_t)(start - url.bytes);
 	const char *slash = size ? memchr(start, '/', size) : NULL;
 

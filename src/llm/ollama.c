@@ -171,10 +171,10 @@ static bool port_is_valid(const char *port)
 
 static struct rlmd_text split_scheme(struct rlmd_text given, struct host *host)
 {
-	const char *mark = text_find(given, "://");
+	const char *scheme_end = text_find(given, "://");
 
 	*host = (struct host){.scheme = "http", .default_port = "11434"};
-	if (!mark) {
+	if (!scheme_end) {
 		if (text_equal(given, "ollama.com"))
 			*host = (struct host){.scheme = "https", .default_port = "443"};
 		return given;
@@ -185,7 +185,7 @@ static struct rlmd_text split_scheme(struct rlmd_text given, struct host *host)
 		host->default_port = "80";
 	else
 		host->scheme = NULL;
-	return text_from(mark + 3, (size_t)(given.bytes + given.size - mark - 3));
+	return text_from(scheme_end + 3, (size_t)(given.bytes + given.size - scheme_end - 3));
 }
 
 static char *base_url(const char *given, struct rlmd_error *err)

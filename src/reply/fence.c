@@ -14,7 +14,7 @@ enum {
 };
 
 /* Three or more backticks or tildes. */
-struct mark {
+struct delimiter {
 	char character;
 	size_t length;
 	size_t columns;        /* in front of it, or of the words that it stands behind */
@@ -98,14 +98,14 @@ static size_t run_length(struct rlmd_text line, size_t at)
 	return end - at;
 }
 
-static bool mark_read(struct rlmd_text line, bool in_list, struct mark *ret)
+static bool delimiter_read(struct rlmd_text line, bool in_list, struct delimiter *ret)
 {
 	size_t columns = 0, at = content_start(line, in_list, &columns), length;
 
 	if (at == line.size || (line.bytes[at] != '`' && line.bytes[at] != '~'))
 		return false;
 	length = run_length(line, at);
-	*ret = (struct mark){
+	*ret = (struct delimiter){
 		.character = line.bytes[at],
 		.length = length,
 		.columns = columns,
@@ -116,16 +116,16 @@ static bool mark_read(struct rlmd_text line, bool in_list, struct mark *ret)
 }
 
 /* Backticks behind the fence make the line a paragraph with an inline span. */
-static bool opens(const struct mark *mark)
+static bool opens(const struct delimiter *delimiter)
 {
-	return mark->character == '~' || !mark->info.size ||
-	       !memchr(mark->info.bytes, '`', mark->info.size);
+	return delimiter->character == '~' || !delimiter->info.size ||
+	       !memchr(delimiter->info.bytes, '`', delimiter->info.size);
 }
 
-/* The mark by which a chat template ends a message, where a server has left it in the text. */
+/* The token by which a chat template ends a message, where a server has left it in the text. */
 static bool ends_message(struct rlmd_text info)
 {
-	static const char *const marks[] = {
+	static const char *const endings[] = {
 		"<|im_end|>",
 		"<|eot_id|>",
 		"<|eom_id|>", /* ChatML; Llama 3 */
@@ -139,17 +139,17 @@ static bool ends_message(struct rlmd_text info)
 		"end\xef\xbd\x9c>", /* DeepSeek V3, of a call */
 	};
 
-	for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
-		if (text_starts(info, marks[i]))
+	for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+		if (text_starts(info, endings[i]))
 			return true;
 	return false;
 }
 
-static bool closes(const struct mark *mark, const struct mark *opening)
+static bool closes(const struct delimiter *delimiter, const struct delimiter *opening)
 {
-	return mark->character == opening->character && mark->length >= opening->length &&
-	       (!mark->info.size || ends_message(mark->info)) &&
-	       mark->columns <= opening->columns + CLOSING_INDENT_MAX;
+	return delimiter->character == opening->character && delimiter->length >= opening->length &&
+	       (!delimiter->info.size || ends_message(delimiter->info)) &&
+	       delimiter->columns <= opening->columns + CLOSING_INDENT_MAX;
 }
 
 static bool is_word(char c)
@@ -235,7 +235,7 @@ static size_t count_runs(struct rlmd_text line, size_t least, size_t most)
  * Backticks behind words: the last of the line, with nothing or one word behind them. Not in
  * quotes, in brackets, or escaped, as in talk about them; and no end of inline code.
  */
-static bool mark_read_behind_words(struct rlmd_text line, struct mark *ret)
+static bool delimiter_read_behind_words(struct rlmd_text line, struct delimiter *ret)
 {
 	size_t end = line.size, info, at, columns = 0;
 
@@ -249,7 +249,7 @@ static bool mark_read_behind_words(struct rlmd_text line, struct mark *ret)
 	    count_runs(text_from(line.bytes, at), info - at, info - at) % 2)
 		return false;
 	content_start(line, true, &columns);
-	*ret = (struct mark){
+	*ret = (struct delimiter){
 		.character = '`',
 		.length = info - at,
 		.columns = columns,
@@ -329,7 +329,7 @@ static size_t find_backtick(struct quoting *quoting, struct rlmd_text line)
 }
 
 /* Whether nothing but a closing fence is left of the line from `at` on. */
-static bool closes_line(struct rlmd_text line, size_t at, const struct mark *opening)
+static bool closes_line(struct rlmd_text line, size_t at, const struct delimiter *opening)
 {
 	size_t length = run_length(line, at);
 
@@ -341,7 +341,7 @@ static bool closes_line(struct rlmd_text line, size_t at, const struct mark *ope
  * Whether a line of Python ends at its backticks at `at`, with words behind them, which are then
  * prose. On a line of their own one word would be another fence's language.
  */
-static bool closes_before_words(struct rlmd_text line, size_t at, const struct mark *opening)
+static bool closes_before_words(struct rlmd_text line, size_t at, const struct delimiter *opening)
 {
 	size_t length = run_length(line, at), columns = 0;
 	struct rlmd_text words = text_trim(text_slice(line, at + length, line.size));
@@ -371,8 +371,8 @@ static size_t last_run(struct rlmd_text line)
  * language they may be anything, so such an end counts only where there is no better one; and
  * behind words there is none, for that would be inline code.
  */
-static void look_for_end(struct rlmd_text line, const struct mark *opening, struct quoting *quoting,
-			 size_t start, size_t end, struct ending *ret)
+static void look_for_end(struct rlmd_text line, const struct delimiter *opening,
+			 struct quoting *quoting, size_t start, size_t end, struct ending *ret)
 {
 	bool python = language_of(opening->info) == FENCE_PYTHON;
 	size_t at = python ? find_backtick(quoting, line) : last_run(line);
@@ -394,9 +394,9 @@ static void look_for_end(struct rlmd_text line, const struct mark *opening, stru
 }
 
 /* From the line at `at` on. Another fence that begins before this one has ended says that it had
- * ended before, or was none. In Python, marks within a long string end it only where no others
+ * ended before, or was none. In Python, delimiters within a long string end it only where no others
  * behind that string do. */
-static struct ending find_end(struct rlmd_text text, size_t at, const struct mark *opening)
+static struct ending find_end(struct rlmd_text text, size_t at, const struct delimiter *opening)
 {
 	bool python = language_of(opening->info) == FENCE_PYTHON;
 	struct ending ending = {UNCLOSED, text.size, text.size}, quoted = {0};
@@ -404,19 +404,19 @@ static struct ending find_end(struct rlmd_text text, size_t at, const struct mar
 
 	for (size_t end; at < text.size; at = end) {
 		struct rlmd_text line;
-		struct mark mark;
+		struct delimiter delimiter;
 
 		end = text_line_end(text, at);
 		line = bare(text_slice(text, at, end));
-		if (mark_read(line, false, &mark)) {
-			if (closes(&mark, opening)) {
+		if (delimiter_read(line, false, &delimiter)) {
+			if (closes(&delimiter, opening)) {
 				if (!python || !quoting.triple || opening->behind_words)
 					return (struct ending){ON_ITS_OWN, at, end};
 				if (!quoted.kind)
 					quoted = (struct ending){ON_ITS_OWN, at, end};
 			}
-			if (!quoting.triple && mark.info.size && opens(&mark) &&
-			    mark.length >= opening->length) {
+			if (!quoting.triple && delimiter.info.size && opens(&delimiter) &&
+			    delimiter.length >= opening->length) {
 				if (opening->behind_words)
 					return (struct ending){0};
 				if (ending.kind == ON_CODE)
@@ -436,7 +436,7 @@ static struct ending find_end(struct rlmd_text text, size_t at, const struct mar
  * Inline code may look the same where no line of its own closes the fence, and so may words about
  * fences where nothing closes it: then its first line must be code.
  */
-static bool is_fence(struct rlmd_text text, size_t body, const struct mark *opening,
+static bool is_fence(struct rlmd_text text, size_t body, const struct delimiter *opening,
 		     const struct ending *ending)
 {
 	size_t end = ending->kind == UNCLOSED ? text_line_end(text, body) : ending->body;
@@ -450,7 +450,7 @@ static bool is_fence(struct rlmd_text text, size_t body, const struct mark *open
 /* The fence that the line at `start` opens, as far as it goes. Returns its end; 0: it opens none.
  */
 static size_t read_fence(struct fence_reader *reader, size_t start, size_t body,
-			 const struct mark *opening)
+			 const struct delimiter *opening)
 {
 	struct ending ending = find_end(reader->text, body, opening);
 
@@ -469,64 +469,66 @@ static size_t read_fence(struct fence_reader *reader, size_t start, size_t body,
 
 /* ```python print(1)``` on one line, which CommonMark calls a span. */
 static bool read_one_line(struct fence_reader *reader, size_t start, size_t end,
-			  const struct mark *mark)
+			  const struct delimiter *delimiter)
 {
-	struct rlmd_text name = name_of(mark->info), code = mark->info;
+	struct rlmd_text name = name_of(delimiter->info), code = delimiter->info;
 	size_t at = (size_t)(code.bytes - reader->text.bytes);
 
-	if (mark->character != '`' || language_of(mark->info) != FENCE_PYTHON ||
-	    last_run(code) != code.size - mark->length ||
-	    memchr(code.bytes, '`', code.size - mark->length) ||
-	    name.bytes + name.size == code.bytes + code.size - mark->length)
+	if (delimiter->character != '`' || language_of(delimiter->info) != FENCE_PYTHON ||
+	    last_run(code) != code.size - delimiter->length ||
+	    memchr(code.bytes, '`', code.size - delimiter->length) ||
+	    name.bytes + name.size == code.bytes + code.size - delimiter->length)
 		return false;
 	reader->fences = array_grow(reader->fences, reader->count, sizeof *reader->fences);
 	reader->fences[reader->count++] = (struct fence){
 		.whole = {start, end},
 		.body = {(size_t)(name.bytes - reader->text.bytes) + name.size,
-			 at + code.size - mark->length},
-		.columns = mark->columns,
+			 at + code.size - delimiter->length},
+		.columns = delimiter->columns,
 		.language = FENCE_PYTHON,
 	};
 	return true;
 }
 
 /* Whether a fence without a language only stands around others: the first of them follows it. */
-static bool wraps(const struct fence_reader *reader, size_t body, const struct mark *mark)
+static bool wraps(const struct fence_reader *reader, size_t body, const struct delimiter *delimiter)
 {
 	struct rlmd_text text = reader->text;
-	struct mark next;
+	struct delimiter next;
 
-	if (mark->info.size)
+	if (delimiter->info.size)
 		return false;
 	while (body < text.size && text_is_space(text.bytes[body]))
 		body++;
 	while (body && (text.bytes[body - 1] == ' ' || text.bytes[body - 1] == '\t'))
 		body--;
-	return mark_read(bare(text_slice(text, body, text_line_end(text, body))), false, &next) &&
-	       next.character == mark->character && next.length >= mark->length && opens(&next) &&
-	       language_of(next.info) == FENCE_PYTHON;
+	return delimiter_read(bare(text_slice(text, body, text_line_end(text, body))), false,
+			      &next) &&
+	       next.character == delimiter->character && next.length >= delimiter->length &&
+	       opens(&next) && language_of(next.info) == FENCE_PYTHON;
 }
 
 /* The end of what begins at the line from `at` to `end`: of a fence, or the line's. */
 static size_t read_line(struct fence_reader *reader, size_t at, size_t end)
 {
 	struct rlmd_text line = bare(text_slice(reader->text, at, end));
-	struct mark mark;
+	struct delimiter delimiter;
 	size_t after = 0;
 
-	if (mark_read(line, true, &mark) && opens(&mark)) {
-		if (reader->wrapped == mark.length && !mark.info.size)
+	if (delimiter_read(line, true, &delimiter) && opens(&delimiter)) {
+		if (reader->wrapped == delimiter.length && !delimiter.info.size)
 			reader->wrapped = 0;
-		else if (wraps(reader, end, &mark))
-			reader->wrapped = mark.length;
+		else if (wraps(reader, end, &delimiter))
+			reader->wrapped = delimiter.length;
 		else
-			after = read_fence(reader, at, end, &mark);
+			after = read_fence(reader, at, end, &delimiter);
 		after = after ? after : end;
-	} else if (mark_read(line, true, &mark) && read_one_line(reader, at, end, &mark)) {
+	} else if (delimiter_read(line, true, &delimiter) &&
+		   read_one_line(reader, at, end, &delimiter)) {
 		after = end;
 	} else if (!reader->in_span && reader->tries < TRIES_MAX &&
-		   mark_read_behind_words(line, &mark)) {
-		after = read_fence(reader, at, end, &mark);
+		   delimiter_read_behind_words(line, &delimiter)) {
+		after = read_fence(reader, at, end, &delimiter);
 		reader->tries += !after;
 	}
 	if (after || !text_trim(line).size)

@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "review/code.h"
 
-static const char mark[] = "rlmd: ignore ";
+static const char directive[] = "rlmd: ignore ";
 
 /* Of the names, which commas part. */
 static bool has_rule(struct rlmd_text names, const struct finding *finding)
@@ -25,13 +25,13 @@ static bool has_rule(struct rlmd_text names, const struct finding *finding)
 
 static bool is_ignored_by(struct rlmd_text line, const struct finding *finding)
 {
-	const char *start = text_find(line, mark);
+	const char *start = text_find(line, directive);
 	struct rlmd_text rest;
 	size_t size = 0;
 
 	if (!start)
 		return false;
-	rest = text_slice(line, (size_t)(start - line.bytes) + strlen(mark), line.size);
+	rest = text_slice(line, (size_t)(start - line.bytes) + strlen(directive), line.size);
 	while (size < rest.size && !text_is_space(rest.bytes[size]))
 		size++;
 	return has_rule(text_slice(rest, 0, size), finding);

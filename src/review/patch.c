@@ -33,19 +33,19 @@ static size_t count_lines(struct rlmd_text text)
 	return lines;
 }
 
-static void write_line(struct evbuffer *out, char mark, struct rlmd_text line)
+static void write_line(struct evbuffer *out, char sign, struct rlmd_text line)
 {
-	buffer_add(out, &mark, 1);
+	buffer_add(out, &sign, 1);
 	buffer_add(out, line.bytes, line.size);
 	if (!line.size || line.bytes[line.size - 1] != '\n')
 		buffer_add_printf(out, "\n\\ No newline at end of file\n");
 }
 
-static void write_old(struct evbuffer *out, char mark, const struct code_file *file, size_t first,
+static void write_old(struct evbuffer *out, char sign, const struct code_file *file, size_t first,
 		      size_t end)
 {
 	for (size_t line = first; line < end; line++)
-		write_line(out, mark, code_line(file, line));
+		write_line(out, sign, code_line(file, line));
 }
 
 /* The edits from `first` to before `end`, which are near each other, as one hunk; `shift` is how

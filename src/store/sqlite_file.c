@@ -344,7 +344,7 @@ static bool check_schema(struct sqlite_file *file, struct query *query, int64_t 
 static bool migrate(struct sqlite_file *file, struct query *query)
 {
 	int newest = newest_version(), code;
-	auto_free char *mark = NULL;
+	auto_free char *pragmas = NULL;
 	int64_t version;
 
 	if (!check(file, query, &version) || !check_schema(file, query, version))
@@ -353,9 +353,9 @@ static bool migrate(struct sqlite_file *file, struct query *query)
 		return true;
 	if ((code = migrate_schema(file->db, version, newest)))
 		return fail(file, query, code);
-	mark = xasprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", APPLICATION,
-			 newest);
-	code = sqlite3_exec(file->db, mark, NULL, NULL, NULL);
+	pragmas = xasprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", APPLICATION,
+			    newest);
+	code = sqlite3_exec(file->db, pragmas, NULL, NULL, NULL);
 	return !code || fail(file, query, code);
 }
 

@@ -56,7 +56,7 @@ void record_run(struct trace *trace, const char *run, const char *parent, int de
 }
 
 /* Where it is so: of all others nothing is said. */
-static json_t *mark(bool so)
+static json_t *true_or_absent(bool so)
 {
 	return so ? json_true() : NULL;
 }
@@ -85,8 +85,8 @@ void record_response(struct trace *trace, const char *run, int index, struct rlm
 		reply->provider, "cachedTokens", (json_int_t)reply->usage.cache_read, "queuedMs",
 		(json_int_t)trace_ms(trace, reply->queued), "startedMs",
 		(json_int_t)trace_ms(trace, reply->started), "duration",
-		(json_int_t)reply->duration_ms, "cached", mark(reply->cached), "journaled",
-		mark(reply->journaled));
+		(json_int_t)reply->duration_ms, "cached", true_or_absent(reply->cached),
+		"journaled", true_or_absent(reply->journaled));
 }
 
 void record_block(struct trace *trace, const char *run, int index, struct rlmd_text code,
@@ -143,7 +143,8 @@ void record_call(struct trace *trace, const char *run, int index, const char *re
 		  (json_int_t)trace_ms(trace, reply->queued), "startedMs",
 		  (json_int_t)trace_ms(trace, reply->started), "duration",
 		  (json_int_t)reply->duration_ms, "error", err ? result_error(err, NULL) : NULL,
-		  "cached", mark(reply->cached), "journaled", mark(reply->journaled));
+		  "cached", true_or_absent(reply->cached), "journaled",
+		  true_or_absent(reply->journaled));
 }
 
 void record_wait(struct trace *trace, const char *run, int index, const struct llm_request *request,

@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	rules_add_attributes(rules, "", rest);
 	rules_ignore(rules, path, false);
 	rules_ignore(rules, path, true);
-	rules_mark(rules, path, RULES_GENERATED);
+	rules_state(rules, path, RULES_GENERATED);
 	repo_config_read(&config, rest);
 	repo_config_done(&config);
 	rules_free(rules);

@@ -109,14 +109,14 @@ static void test_marks(void **state)
 			"[attr]linguist-generated x\n"
 			"*.no linguist-generated-by-us\n")));
 	assert_true(rules_add_attributes(rules, "gen/", text_of("hand.c !linguist-generated\n")));
-	assert_int_equal(rules_mark(rules, "x/a.pb.c", RULES_GENERATED), RULES_TRUE);
-	assert_int_equal(rules_mark(rules, "x/a.pb.c", RULES_VENDORED), RULES_UNMARKED);
-	assert_int_equal(rules_mark(rules, "gen/a", RULES_GENERATED), RULES_TRUE);
-	assert_int_equal(rules_mark(rules, "gen/a", RULES_VENDORED), RULES_FALSE);
-	assert_int_equal(rules_mark(rules, "gen/hand.c", RULES_GENERATED), RULES_FALSE);
-	assert_int_equal(rules_mark(rules, "third/a.pb.c", RULES_GENERATED), RULES_FALSE);
-	assert_int_equal(rules_mark(rules, "third/a", RULES_VENDORED), RULES_TRUE);
-	assert_int_equal(rules_mark(rules, "a.no", RULES_GENERATED), RULES_UNMARKED);
+	assert_int_equal(rules_state(rules, "x/a.pb.c", RULES_GENERATED), RULES_TRUE);
+	assert_int_equal(rules_state(rules, "x/a.pb.c", RULES_VENDORED), RULES_UNSPECIFIED);
+	assert_int_equal(rules_state(rules, "gen/a", RULES_GENERATED), RULES_TRUE);
+	assert_int_equal(rules_state(rules, "gen/a", RULES_VENDORED), RULES_FALSE);
+	assert_int_equal(rules_state(rules, "gen/hand.c", RULES_GENERATED), RULES_FALSE);
+	assert_int_equal(rules_state(rules, "third/a.pb.c", RULES_GENERATED), RULES_FALSE);
+	assert_int_equal(rules_state(rules, "third/a", RULES_VENDORED), RULES_TRUE);
+	assert_int_equal(rules_state(rules, "a.no", RULES_GENERATED), RULES_UNSPECIFIED);
 	rules_free(rules);
 }
 
