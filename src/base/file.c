@@ -179,7 +179,10 @@ bool file_write_all(int fd, struct rlmd_text text)
 
 bool file_seal(int fd)
 {
-	return !fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL);
+	const int others = F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL;
+
+	return !fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | others) ||
+	       (errno == EINVAL && !fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | others)); /* Linux 5.0 */
 }
 
 int file_in_memory(const char *name, struct rlmd_text text, struct rlmd_error *err)

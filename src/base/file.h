@@ -44,7 +44,9 @@ bool file_write_fd(int fd, struct rlmd_text, struct rlmd_error *);
 /* All of it, whatever signals come; false and errno. */
 bool file_write_all(int fd, struct rlmd_text);
 
-/* No more writing to a memory file, by anybody, ever; false and errno. */
+/* No more writing to a memory file, by anybody, ever; false and errno. The file must never have
+ * been mapped for writing: F_SEAL_FUTURE_WRITE lets such a mapping write on, and does not look at
+ * each page for it as F_SEAL_WRITE does (8 ms a gigabyte). */
 bool file_seal(int fd);
 
 /* A memory file of that name (in /proc/PID/fd) with all of `text`, to be read from its beginning

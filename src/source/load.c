@@ -37,6 +37,7 @@ struct loading {
 	char *words;                   /* owned: which files of directories */
 	char *directory;               /* owned */
 	struct loader *loader;         /* owned: the variable's; NULL: not begun */
+	bool sealed;                   /* its text: all sources of the variable are read */
 	struct context context;        /* owned: as far as it has come */
 };
 
@@ -167,8 +168,13 @@ static enum loader_end end_variable(struct loading *loading, struct rlmd_error *
 {
 	struct context *context = &loading->context;
 
+	if (!loading->sealed) {
+		loading->sealed = loader_seal(loading->loader, err);
+		return loading->sealed ? LOADER_GOES_ON : LOADER_FAILED;
+	}
 	if (!loader_finish(loading->loader, &context->inputs[context->count], err))
 		return LOADER_FAILED;
+	loading->sealed = false;
 	context->count++;
 	loader_free(take_pointer(&loading->loader));
 	loading->variable++;

@@ -567,16 +567,19 @@ static void tell_changes(struct loader *loader)
 	}
 }
 
+bool loader_seal(struct loader *loader, struct rlmd_error *err)
+{
+	return memfile_seal(loader->file, err);
+}
+
 bool loader_finish(struct loader *loader, struct context_input *ret, struct rlmd_error *err)
 {
-	size_t invalid;
+	size_t invalid = memfile_scan(loader->file)->invalid;
 
 	if (loader->changes.changes)
 		tell_changes(loader);
-	if (!memfile_seal(loader->file, err) ||
-	    (loader->files && !file_index_seal(loader->files, err)))
+	if (loader->files && !file_index_seal(loader->files, err))
 		return false;
-	invalid = memfile_scan(loader->file)->invalid;
 	if (invalid) {
 		auto_free char *note = xasprintf(
 			"%s: %zu byte%s not UTF-8, in %s%s; Python sees surrogate escapes there",

@@ -69,5 +69,7 @@ int loader_fd(const struct loader *); /* that of who lists a directory; -1: nobo
 size_t loader_bytes(const struct loader *); /* so far, of the variable */
 size_t loader_files(const struct loader *);
 
-/* Seals the text; nothing can be added after it. */
+/* The two last steps, some milliseconds each for a large tree. The first one seals the text:
+ * nothing can be added to it any more. The other one makes the input. */
+bool loader_seal(struct loader *, struct rlmd_error *);
 bool loader_finish(struct loader *, struct context_input *ret, struct rlmd_error *);

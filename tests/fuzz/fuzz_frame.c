@@ -26,7 +26,8 @@ static void on_packet(void *owner, const struct packet *packet)
 	assert(!packet_field(packet, "attachments"));
 	assert(packet->attachment_count <= ATTACHMENTS_MAX);
 	for (size_t i = 0; i < packet->attachment_count; i++)
-		assert(fcntl(memfile_fd(packet->attachments[i], NULL), F_GET_SEALS) & F_SEAL_WRITE);
+		assert(pwrite(memfile_fd(packet->attachments[i], NULL), "x", 1, 0) < 0 &&
+		       errno == EPERM);
 }
 
 static void on_over(void *owner, const struct rlmd_error *err)
