@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -131,6 +133,71 @@ static void test_heap(void **state)
 	assert_true(text_starts(memfile_text(large), "headxxx"));
 	memfile_unref(large);
 	memfile_unref(small);
+}
+
+enum { PIECES = 5000, LARGE = 3 << 20 };
+
+/* The numbers from `first` on, as bytes: pieces are short, and one in a thousand is large. */
+static size_t fill_piece(char *piece, int number, uint32_t *next)
+{
+	size_t size = number % 1000 == 999 ? LARGE : 1 + (size_t)number % 4000 * sizeof *next;
+
+	for (size_t i = 0; i < size / sizeof *next; i++)
+		memcpy(piece + i * sizeof *next, &(uint32_t){(*next)++}, sizeof *next);
+	return size / sizeof *next * sizeof *next;
+}
+
+/* A thread writes what was appended while the next is: all of it is there, in its order. */
+static void test_large(void **state)
+{
+	struct memfile *file = memfile_new("test");
+	static char piece[LARGE];
+	uint32_t next = 0;
+	size_t size = 0;
+	const char *bytes;
+
+	(void)state;
+	for (int i = 0; i < PIECES; i++) {
+		size_t more = fill_piece(piece, i, &next);
+
+		assert_true(memfile_append(file, text_from(piece, more), NULL));
+		size += more;
+	}
+	assert_true(memfile_seal(file, NULL));
+	assert_int_equal(memfile_text(file).size, size);
+	assert_int_equal(memfile_scan(file)->bytes, size);
+	bytes = memfile_text(file).bytes;
+	for (uint32_t i = 0; i < next; i++)
+		if (memcmp(bytes + i * sizeof i, &i, sizeof i))
+			fail_msg("number %u of %u is another one", i, next);
+	memfile_unref(file);
+}
+
+/* Where the kernel takes no more, an append that comes later says so, or the seal; and one that is
+ * given up while it is written leaves nothing. */
+static void test_no_memory(void **state)
+{
+	struct memfile *file = memfile_new("test"), *left = memfile_new("test");
+	static char piece[100000];
+	struct rlimit limit, less;
+	struct rlmd_error err = {0};
+	int appended = 0;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	less = limit;
+	less.rlim_cur = LARGE;
+	for (int i = 0; i < 25; i++)
+		assert_true(memfile_append(left, text_from(piece, sizeof piece), NULL));
+	memfile_unref(left);
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &less), 0);
+	while (appended < 1000 && memfile_append(file, text_from(piece, sizeof piece), &err))
+		appended++;
+	setrlimit(RLIMIT_FSIZE, &limit);
+	assert_in_range(appended, LARGE / sizeof piece, 999);
+	assert_int_equal(err.kind, RLMD_ERROR_MACHINE);
+	memfile_unref(file);
 }
 
 /* A private one takes no descriptor before somebody asks for it; its bytes stay where they were
@@ -276,11 +343,12 @@ static void test_forms(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_append),  cmocka_unit_test(test_counted),
-		cmocka_unit_test(test_seal),    cmocka_unit_test(test_heap),
-		cmocka_unit_test(test_empty),   cmocka_unit_test(test_references),
-		cmocka_unit_test(test_private), cmocka_unit_test(test_large_private),
-		cmocka_unit_test(test_forms),
+		cmocka_unit_test(test_append),    cmocka_unit_test(test_counted),
+		cmocka_unit_test(test_seal),      cmocka_unit_test(test_heap),
+		cmocka_unit_test(test_empty),     cmocka_unit_test(test_references),
+		cmocka_unit_test(test_private),   cmocka_unit_test(test_large_private),
+		cmocka_unit_test(test_forms),     cmocka_unit_test(test_large),
+		cmocka_unit_test(test_no_memory),
 	};
 
 	return cmocka_run_group_tests_name("memfile", tests, NULL, NULL);
