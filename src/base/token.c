@@ -13,9 +13,6 @@ enum {
 	JUMBLED = 3, /* changes within a word that no name in a program has */
 	GROUP = 3,   /* digits that are one token for most models */
 
-	STRETCH = 64 << 10, /* behind what is exact, of so many bytes ... */
-	SAMPLE = 1 << 10,   /* ... the first of which are looked at */
-
 	ASCII_CLASSES = TOKEN_LINE + 1,
 	SUMMED = 31, /* blocks of which a byte holds the sum of eight bits each */
 
@@ -446,17 +443,23 @@ static void look(struct token_scan *scan, struct rlmd_text text, int64_t weight)
 	}
 }
 
+/* Behind the bytes that are all looked at, those in the midst of each stretch stand for it. */
+static const struct sampling {
+	size_t exact, stretch, sample; /* bytes */
+} of_long_texts = {TOKEN_EXACT, 64 << 10, 1 << 10}, of_many_texts = {2 << 10, 2 << 10, 256};
+
 /* The bytes that follow count for so many each, 0: are not looked at; returns how many do. */
 static size_t stretch(const struct token_scan *scan, int64_t *ret_weight)
 {
-	size_t phase;
+	const struct sampling *by = scan->of_many ? &of_many_texts : &of_long_texts;
+	size_t phase = (by->stretch + by->sample) / 2;
 
 	*ret_weight = 1;
-	if (scan->at < TOKEN_EXACT)
-		return TOKEN_EXACT - (size_t)scan->at;
-	phase = (size_t)(scan->at - TOKEN_EXACT) % STRETCH;
-	*ret_weight = phase < SAMPLE ? STRETCH / SAMPLE : 0;
-	return phase < SAMPLE ? SAMPLE - phase : STRETCH - phase;
+	if (scan->at < by->exact)
+		return by->exact - (size_t)scan->at;
+	phase = (size_t)(scan->at - by->exact + phase) % by->stretch;
+	*ret_weight = phase < by->sample ? (int64_t)(by->stretch / by->sample) : 0;
+	return (phase < by->sample ? by->sample : by->stretch) - phase;
 }
 
 void token_scan_feed(struct token_scan *scan, struct rlmd_text text)

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct rlmd_text;
@@ -32,6 +33,8 @@ enum { TOKEN_EXACT = 4 << 20 };
  */
 struct token_scan {
 	struct token_counts counts;
+	bool of_many; /* set before the first byte: one of so many texts that samples do for each,
+		       * an eighth of what goes beyond 2 KiB */
 	/* private */
 	uint64_t at;     /* bytes that have passed */
 	uint8_t before;  /* kind of the last character */

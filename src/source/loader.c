@@ -314,6 +314,7 @@ static bool begin_entry(struct loader *loader, struct rlmd_error *err)
 	if (!add_header(loader, safe, err))
 		return false;
 	loader->start = memfile_size(loader->file);
+	loader->scan.tokens.of_many = loader->start > TOKEN_EXACT;
 	return true;
 }
 

@@ -345,6 +345,44 @@ static void test_long(void **state)
 	}
 }
 
+/* Of many texts of all lengths, each made of the sample again and again. */
+static void test_of_many(void **state)
+{
+	enum { TEXTS = 300, STEP = 97 };
+
+	(void)state;
+	for (size_t i = 0; i < sample_count; i += effort(2, 16)) {
+		int64_t exact = 0, all = 0;
+
+		for (size_t size = 1; size < TEXTS * STEP; size += STEP) {
+			struct token_scan each = {0}, sampled = {.of_many = true};
+			int64_t one, other;
+
+			while (each.at < size) {
+				size_t left = size - each.at;
+				struct rlmd_text piece = text_from(
+					samples[i].bytes,
+					left < samples[i].size ? left : samples[i].size);
+
+				token_scan_feed(&each, piece);
+				token_scan_feed(&sampled, piece);
+			}
+			one = token_estimate(&each.counts);
+			other = token_estimate(&sampled.counts);
+			if (size <= 2048)
+				assert_int_equal(one, other);
+			if (other * 2 > one * 3 + 2 || one * 2 > other * 3 + 2)
+				fail_msg("%s, %zu bytes: %ld, and %ld by samples", samples[i].name,
+					 size, (long)one, (long)other);
+			exact += one;
+			all += other;
+		}
+		if (all * 10 < exact * 9 || all * 10 > exact * 11)
+			fail_msg("%s: %ld, and %ld by samples", samples[i].name, (long)exact,
+				 (long)all);
+	}
+}
+
 /* A text as long as a window is looked at as a whole: where it is blank now and then, in whatever
  * places, it is dense all the same. */
 static void test_blank_in_places(void **state)
@@ -433,7 +471,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_pieces),        cmocka_unit_test(test_any_bytes),
 		cmocka_unit_test(test_long),          cmocka_unit_test(test_blank_in_places),
 		cmocka_unit_test(test_bytes),         cmocka_unit_test(test_vocabularies),
-		cmocka_unit_test(test_unknown_names),
+		cmocka_unit_test(test_unknown_names), cmocka_unit_test(test_of_many),
 	};
 	char line[LINE_MAX];
 	FILE *table;

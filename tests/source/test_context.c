@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -193,6 +194,48 @@ static void assert_index(const struct context_input *input, size_t place, const 
 	assert_int_equal(entry.characters, scan.characters);
 	assert_int_equal(entry.tokens, text_scan_tokens(&scan));
 	assert_int_equal(entry.highest, scan.highest);
+}
+
+static const char *line_of(int number)
+{
+	static const char *const lines[] = {
+		"static int value = sum(first, last); /* of all */\n",
+		"The quick brown fox jumps over the lazy dog, and over the moon.\n",
+		"\tif (!file)\n\t\treturn NULL;\n\n\n",
+		"2026-11-28 12:00:01 host-7 service[4711]: took 1.25 ms\n",
+		"\xd1\x8d\xd1\x82\xd0\xbe \xe4\xb8\xad\xe6\x96\x87 12\n",
+	};
+
+	return lines[number % (sizeof lines / sizeof *lines)];
+}
+
+/* Of the files of a large tree samples tell how many tokens they are: as many, all together, as the
+ * whole of each would. */
+static void test_large_tree(void **state)
+{
+	enum { FILES = 700, LINES = 1000 };
+	auto_evbuffer struct evbuffer *text = buffer_new();
+	struct context context;
+	int64_t exact = 0, all = 0;
+
+	(void)state;
+	assert_int_equal(mkdir("tree", 0755), 0);
+	for (int i = 0; i < FILES; i++) {
+		auto_free char *path = xasprintf("tree/%d", i);
+
+		for (int line = 0; line < i * 7 % LINES; line++)
+			buffer_add_printf(text, "%s", line_of(i / 100 + line * line));
+		put(path, text_in(text).bytes, text_in(text).size);
+		exact += text_tokens(text_in(text));
+		evbuffer_drain(text, evbuffer_get_length(text));
+	}
+	assert_true(context_load((const char *[]){"tree"}, 1, &context, NULL));
+	assert_true(memfile_size(context.inputs[0].file) > 2 * TOKEN_EXACT);
+	for (size_t i = 0; i < file_index_count(context.inputs[0].files); i++)
+		all += file_index_get(context.inputs[0].files, i).tokens;
+	assert_in_range(all, exact * 95 / 100, exact * 105 / 100);
+	assert_in_range(text_scan_tokens(memfile_scan(context.inputs[0].file)), all, all * 11 / 10);
+	context_done(&context);
 }
 
 /* Several sources are one text, each under its header; a missing line feed belongs to no file. */
@@ -403,6 +446,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_bad_names, enter, leave),
 		cmocka_unit_test_setup_teardown(test_unreadable, enter, leave),
 		cmocka_unit_test_setup_teardown(test_too_large, enter, leave),
+		cmocka_unit_test_setup_teardown(test_large_tree, enter, leave),
 		cmocka_unit_test(test_types),
 		cmocka_unit_test(test_type_of_large_json),
 		cmocka_unit_test(test_from_text),
