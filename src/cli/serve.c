@@ -18,6 +18,7 @@
 #include "base/loop.h"
 #include "cli/command.h"
 #include "cli/serve_client.h"
+#include "cli/serve_job.h"
 #include "cli/serve_model.h"
 #include "cli/serve_socket.h"
 #include "cli/serve_tenants.h"
@@ -189,6 +190,13 @@ static void serve_one(struct serve *serve)
 	fcntl(STDOUT_FILENO, F_SETFL, out);
 }
 
+static void on_room(evutil_socket_t fd, short what, void *owner)
+{
+	(void)fd;
+	(void)what;
+	serve_job_call_next(owner);
+}
+
 static void serve_all(struct serve *serve)
 {
 	struct event_base *base = serve->session->base;
@@ -201,6 +209,7 @@ static void serve_all(struct serve *serve)
 	terminate = evsignal_new(base, SIGTERM, on_terminate, &drain);
 	interrupt = evsignal_new(base, SIGINT, on_terminate, &drain);
 	drain.look = loop_timer(base, on_look, &drain);
+	serve->look = loop_timer(base, on_room, serve);
 	loop_add(hangup, NULL);
 	loop_add(terminate, NULL);
 	if (address)
@@ -213,6 +222,7 @@ static void serve_all(struct serve *serve)
 	event_free(terminate);
 	event_free(interrupt);
 	event_free(drain.look);
+	event_free(serve->look);
 }
 
 static bool check_words(const struct config *config, int count, char **words,

@@ -20,7 +20,7 @@
 #include "cli/serve_params.h"
 #include "cli/serve_tenants.h"
 
-enum { JOBS_MAX = 10000 };
+enum { JOBS_MAX = 10000, LOOK_MS = 200 };
 
 /* An answer that the client looks at. */
 struct client_check {
@@ -108,9 +108,10 @@ static struct serve_client *next_of(const struct serve *serve)
 	return next;
 }
 
-/* They are begun from the loop. */
-static void call_next(struct serve *serve)
+/* They are begun from the loop. Memory may come back while no job ends. */
+void serve_job_call_next(struct serve *serve)
 {
+	struct timeval later = clock_timeval(LOOK_MS);
 	struct serve_client *client;
 
 	while ((client = next_of(serve)) && has_room(serve)) {
@@ -119,6 +120,8 @@ static void call_next(struct serve *serve)
 		leave_line(job, CALLED);
 		loop_post(job->posted);
 	}
+	if (client)
+		loop_add(serve->look, &later);
 }
 
 static void end_turn(struct serve_job *job)
@@ -131,7 +134,7 @@ static void end_turn(struct serve_job *job)
 	}
 	job->client->at_work--;
 	serve->at_work--;
-	call_next(serve);
+	serve_job_call_next(serve);
 }
 
 static void job_free(struct serve_job *job)
@@ -592,8 +595,10 @@ static bool job_start(struct serve_job *job, const json_t *params, struct rlmd_e
 	if (!may_start(client, err) || !read_params(job, params, err) ||
 	    (at_once && !serve_params_open_texts(&job->params, err)) || !check(job, err))
 		return false;
-	if (!at_once)
+	if (!at_once) {
+		serve_job_call_next(client->serve);
 		return true;
+	}
 	leave_line(job, AT_WORK);
 	return go(job, err);
 }

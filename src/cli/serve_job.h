@@ -16,5 +16,8 @@ void serve_job_activity(struct serve_client *, const json_t *params, struct rpc_
  * has ended. */
 void serve_job_show(const struct rlmd_job *, json_t *object);
 
+/* Those that there is room for, of the jobs of all clients that wait. */
+void serve_job_call_next(struct serve *);
+
 void serve_job_interrupt_all(struct serve_client *);
 void serve_job_free_all(struct serve_client *); /* without a word */

@@ -151,9 +151,9 @@ def code(*lines):
 
 
 class ServeTest(GuardedTest):
-    def open(self, *options, initialize=True, **serves):
+    def open(self, *options, initialize=True, preexec_fn=None, **serves):
         """A client of a server of its own; `tool_call=f` serves tool.call."""
-        process = self.start("serve", "--stdio", *options, stdin=subprocess.PIPE)
+        process = self.start("serve", "--stdio", *options, stdin=subprocess.PIPE, preexec_fn=preexec_fn)
         client = Client(process, {name.replace("_", ".", 1): serve
                                   for name, serve in serves.items()})
         if initialize:

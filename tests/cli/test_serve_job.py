@@ -95,6 +95,27 @@ class Jobs(client.ServeTest):
         self.assertEqual(peer.result(job)["error"]["kind"], "cancelled")
         self.assertEqual(self.close(peer), (0, ""))
 
+    def test_memory_that_comes_back(self):
+        """A job that waits for memory begins once it is there, whatever the others do."""
+        limit, left = 1200 << 20, 200 << 20  # a server keeps 256 MiB free
+        join = self.cgroup_of_memory(limit)
+        hold = subprocess.Popen(
+            [sys.executable, "-c", "import sys; held = b'x' * int(sys.argv[1]); print(1, flush=True); input()",
+             str(limit - left)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, preexec_fn=join)
+        self.addCleanup(hold.communicate)
+        self.assertEqual(hold.stdout.readline(), b"1\n")
+        peer = self.open(preexec_fn=join)
+        first, second = (peer.call("job.start", **self.START)["job"] for _ in range(2))
+        peer.wait(lambda: peer.asked)
+        self.assertEqual(peer.call("job.status", job=second)["turn"], 0)
+        hold.communicate(b"\n")
+        peer.wait(lambda: len(peer.asked) == 2)
+        for asked in peer.asked:
+            peer.send({"id": asked["id"], "result": {"text": "FINAL(2)"}})
+        for job in first, second:
+            self.assertEqual(peer.result(job)["output"], "2")
+        self.assertEqual(self.close(peer), (0, ""))
+
     def test_what_runs_and_what_is_left(self):
         peer = self.open()
         job = peer.call("job.start", **self.START, options={"max-cost": 2, "max-calls": 9})["job"]

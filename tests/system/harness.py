@@ -170,6 +170,20 @@ class SystemTest(unittest.TestCase):
         self.assertEqual(outcome.status, 0, outcome.err + outcome.out[:2000])
         return outcome.executions(), outcome
 
+    def cgroup_of_memory(self, limit):
+        """A cgroup with so many bytes of memory; the function by which a process joins it."""
+        own = dict(line.strip().split(":", 2)[1:] for line in open("/proc/self/cgroup"))
+        unified = "memory" not in own
+        root = pathlib.Path("/sys/fs/cgroup", "" if unified else "memory")
+        group = root / own.get("memory", own.get("", "/")).strip("/") / f"test{os.getpid()}"
+        try:
+            group.mkdir()
+            self.addCleanup(group.rmdir)
+            (group / ("memory.max" if unified else "memory.limit_in_bytes")).write_text(str(limit))
+        except OSError as error:
+            self.skipTest(f"no cgroup can be made here: {error}")
+        return lambda: (group / "cgroup.procs").write_text(str(os.getpid()))
+
 
 class GuardedTest(leaks.LeakGuard, SystemTest):
     """A SystemTest that fails when something is left behind: LIB-15."""

@@ -359,20 +359,7 @@ class SmallMemory(InputTest):
 
     def setUp(self):
         super().setUp()
-        own = dict(line.strip().split(":", 2)[1:] for line in open("/proc/self/cgroup"))
-        unified = "memory" not in own
-        root = Path("/sys/fs/cgroup", "" if unified else "memory")
-        self.group = root / own.get("memory", own.get("", "/")).strip("/") / f"test{os.getpid()}"
-        try:
-            self.group.mkdir()
-            self.addCleanup(self.group.rmdir)
-            limit = self.group / ("memory.max" if unified else "memory.limit_in_bytes")
-            limit.write_text(str(self.LIMIT))
-        except OSError as error:
-            self.skipTest(f"no cgroup can be made here: {error}")
-
-    def join(self):
-        (self.group / "cgroup.procs").write_text(str(os.getpid()))
+        self.join = self.cgroup_of_memory(self.LIMIT)
 
     def fill(self, size):
         with open(self.dir / "big", "w", encoding="utf-8") as file:
