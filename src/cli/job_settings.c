@@ -93,6 +93,18 @@ struct rlmd_context_options job_settings_context(const struct config *config, in
 	};
 }
 
+bool job_settings_check_review(const struct config *config, const char *rules,
+			       struct rlmd_error *err)
+{
+	if (rules && config->add_rules)
+		return error_set(err, RLMD_ERROR_USAGE,
+				 "--rules and --add-rules: rules of one's own stand in place of "
+				 "the usual ones, or beside them");
+	return !(config->deep && config->quick) ||
+	       error_set(err, RLMD_ERROR_USAGE,
+			 "--deep and --quick: a review is one of them, or neither");
+}
+
 struct rlmd_review_options job_settings_review(const struct config *config, const char *rules)
 {
 	return (struct rlmd_review_options){

@@ -20,6 +20,9 @@ struct rlmd_limits job_settings_limits(const struct config *, int64_t left_ms);
 /* Of all that directories have, which is read. Lent by the settings. */
 struct rlmd_context_options job_settings_context(const struct config *, int64_t left_ms);
 
+/* Whether they agree, with the rules that job_settings_review() is given; RLMD_ERROR_USAGE. */
+bool job_settings_check_review(const struct config *, const char *rules, struct rlmd_error *);
+
 /* Its task, its directory and the description of the change are to be added. `rules` stand in place
  * of the usual ones; NULL: beside them stand those of --add-rules. Lent by the settings. */
 struct rlmd_review_options job_settings_review(const struct config *, const char *rules);

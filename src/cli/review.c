@@ -48,13 +48,8 @@ static bool check_words(const struct config *config, int count, char *const *wor
 		return error_set(err, RLMD_ERROR_USAGE,
 				 "--github and --json both want standard output: name a file for "
 				 "one of them, with -o");
-	if (config->rules && config->add_rules)
-		return error_set(err, RLMD_ERROR_USAGE,
-				 "--rules and --add-rules: rules of one's own stand in place of "
-				 "the usual ones, or beside them");
-	if (config->deep && config->quick)
-		return error_set(err, RLMD_ERROR_USAGE,
-				 "--deep and --quick: a review is one of them, or neither");
+	if (!job_settings_check_review(config, config->rules, err))
+		return false;
 	return count <= 1 || error_set(err, RLMD_ERROR_USAGE,
 				       "'%s' is one argument too many: a review is of one "
 				       "directory",

@@ -451,6 +451,8 @@ static bool take_review_of(struct serve_job *job, const json_t *asked, struct rl
 
 	if (rules && !path)
 		return error_context(err, "review: rules");
+	if (!job_settings_check_review(&job->params.config, path, err))
+		return error_context(err, "review");
 	options = job_settings_review(&job->params.config, path);
 	options.directory = job->directory;
 	job->review = rlmd_review_new(&options, err);

@@ -175,6 +175,19 @@ class Reviews(client.ServeTest):
         self.assertEqual((finding["path"], finding["line"]), ("a.c", 3))
         self.assertEqual(self.close(peer), (0, ""))
 
+    def test_options_that_exclude_each_other(self):
+        self.write("tree/a.c", "int a;\n")
+        self.write("rules/mine.json", "{}")
+        peer = self.open()
+        for words, options, review in (
+                ("--deep and --quick", {"deep": True, "quick": True}, {}),
+                ("--rules and --add-rules", {"add-rules": "rules"}, {"rules": "rules"})):
+            refused = self.refused(peer, "job.start", model="client", options=options,
+                                   review={"path": "tree", **review})
+            self.assertEqual(refused.code, -32602)
+            self.assertIn(words, str(refused))
+        self.assertEqual(self.close(peer), (0, ""))
+
     def test_findings_outlive_the_root(self):
         """The files were read one by one; the review across them gives no answer."""
         self.write("tree/a.c", "int f(char *a)\n{\n\tfree(a);\n}\n")
