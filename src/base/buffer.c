@@ -79,12 +79,3 @@ struct evbuffer_iovec buffer_reserve(struct evbuffer *buffer, size_t size)
 	done(evbuffer_reserve_space(buffer, (ev_ssize_t)size, &room, 1));
 	return room;
 }
-
-char *buffer_read_line(struct evbuffer *buffer, size_t *ret_size)
-{
-	struct evbuffer_ptr end = evbuffer_search_eol(buffer, NULL, NULL, EVBUFFER_EOL_CRLF_STRICT);
-
-	if (end.pos < 0)
-		return NULL;
-	return xpresent(evbuffer_readln(buffer, ret_size, EVBUFFER_EOL_CRLF_STRICT));
-}

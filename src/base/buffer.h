@@ -39,6 +39,3 @@ unsigned char *buffer_pullup(struct evbuffer *, ev_ssize_t size);
 
 /* Room behind the end, in one piece; to be committed by evbuffer_commit_space(). */
 struct evbuffer_iovec buffer_reserve(struct evbuffer *, size_t);
-
-/* The first line as a new string without its CR and LF, and its size; NULL while there is none. */
-char *buffer_read_line(struct evbuffer *, size_t *ret_size);

@@ -37,7 +37,7 @@ WRAPPED = {"curl/": "net", "seccomp.h": "sandbox", "openssl/ssl.h": "net", "ini.
 
 BANNED = (
     "strcpy", "strcat", "sprintf", "vsprintf", "strtok", "atoi", "atol", "atof", "gets", "system",
-    "popen", "alloca", "tmpnam", "mktemp",
+    "popen", "alloca", "tmpnam", "mktemp", "evbuffer_readln",
 )
 # Functions that allocate and say by a result, easily passed over, that they could not: the function
 # of ours that takes its place, and the source that may call it. What libevent and jansson take
@@ -48,7 +48,7 @@ UNCHECKED = {
         ("new", "new"), ("add", "add"), ("add_printf", "add_printf"),
         ("add_vprintf", "add_vprintf"), ("add_reference", "add_reference"),
         ("add_buffer", "add_buffer"), ("remove_buffer", "move"), ("expand", "expand"),
-        ("reserve_space", "reserve"), ("pullup", "pullup"), ("readln", "read_line"),
+        ("reserve_space", "reserve"), ("pullup", "pullup"),
     )},
     **{name: (f"x{ours}", "src/base/alloc.c") for name, ours in (
         ("malloc", "reallocarray"), ("calloc", "calloc"), ("realloc", "reallocarray"),
@@ -119,6 +119,9 @@ ALIKE = {
     ("trace", "traces"), ("value", "values"),
 }
 PRODUCT = ("bench", "examples", "include", "src", "worker")
+# The rules of the filter, which is compiled when rlmd is built; and a sandbox that is waited for,
+# where a test has nothing else to do.
+CALLED_BY_TESTS = {"filter_rules", "filter_newest_call", "sandbox_new"}
 VAGUE = ("What", "Who", "Whoever", "Nobody", "Likewise")  # of which the noun comes later, or never
 FILE_LINES_MAX = 900
 FUNCTION_LINES_MAX = 60
@@ -320,21 +323,38 @@ class NameTest(Case):
                  if floors[name] != floor and name in (stem, *(stem + end for end in SUFFIXES))}
         self.assertEqual(found, ALIKE)
 
-
-    def test_functions_bear_the_name_of_their_file(self):
+    @staticmethod
+    def global_functions():
+        """(path, name) of each that a source defines."""
         function = re.compile(
             r"^(?!static\b|#|typedef\b)[a-z][^;={}()]*?[ *](\w+)\([^;]*?\)\n\{", re.MULTILINE)
-        others = collections.defaultdict(list)
         for path in tree.files(".c", under=("src",)):
-            own = rf"({path.stem}(_\w+)?|rlmd_\w+|main)"
-            others[path.parts[-2]] += [
-                f"{tree.name(path)}: {name}"
-                for name in function.findall(tree.without_comments(tree.read(path)))
-                if not re.fullmatch(own, name)]
+            for name in function.findall(tree.without_comments(tree.read(path))):
+                yield path, name
+
+    def test_functions_bear_the_name_of_their_file(self):
+        others = collections.defaultdict(list)
+        for path, name in self.global_functions():
+            if not re.fullmatch(rf"({path.stem}(_\w+)?|rlmd_\w+|main)", name):
+                others[path.parts[-2]].append(f"{tree.name(path)}: {name}")
         for floor, found in others.items():
             with self.subTest(floor):
                 if len(found) > OTHER_PREFIXES.get(floor, 0):
                     self.assertNone(found, "functions with another file's prefix")
+
+
+    def test_functions_are_called(self):
+        """By the program or the library, and not by tests alone."""
+        words, joined = collections.Counter(), {"rlmd_", "main$"}
+        declared = re.compile(r"^[a-z][\w *]*[ *](\w+)\([^;{]*\);", re.MULTILINE)
+        for path in tree.files(".c", ".h", ".def", under=("src", "worker")):
+            text = tree.without_comments(tree.read(path))
+            used = declared.sub("", text) if path.suffix == ".h" else text
+            words.update(re.findall(r"\w+", used))
+            joined.update(re.findall(r"(\w+_)##", text))
+        idle = {name for _, name in self.global_functions()
+                if words[name] < 2 and not re.match("|".join(joined), name)}
+        self.assertEqual(idle, CALLED_BY_TESTS)
 
 
 class SourceTest(Case):
