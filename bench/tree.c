@@ -1,7 +1,7 @@
 /*
- * The cost of a repository of 20,000 files and 100 MB as a context: the time beside git that
- * lists the same files and cat that reads them, and the memory that it holds beside the bytes of
- * its text.
+ * The cost of a repository of 20,000 files and 100 MB, or of so many files and lines, as a context:
+ * the time beside git that lists the same files and cat that reads them, and the memory that it
+ * holds beside the bytes of its text.
  */
 #include <rlmd/context.h>
 
@@ -20,12 +20,12 @@
 #include "bench/loop_held.h"
 #include "bench/measure.h"
 
-enum { FOLDERS = 200, LINES_MAX = 200, HELD_MS = 5 };
+enum { FOLDERS = 200, HELD_MS = 5 };
 
 static char room[] = "/tmp/rlmd-bench-XXXXXX";
 
-/* Source code of some 5 kB a file, in folders two levels deep. */
-static void make_files(int files)
+/* Source code, in folders two levels deep. `lines` of each file; 0: 60 and 100 in turn. */
+static void make_files(int files, int lines)
 {
 	for (int i = 0; i < files; i++) {
 		auto_free char *folder = xasprintf("%s/part%d", room, i % FOLDERS);
@@ -36,7 +36,7 @@ static void make_files(int files)
 		file = fopen(path, "we");
 		if (!file)
 			measure_fail("cannot write %s", path);
-		for (int line = 0; line < 60 + i % 2 * LINES_MAX / 5; line++)
+		for (int line = 0; line < (lines ? lines : 60 + i % 2 * 40); line++)
 			fprintf(file,
 				"%s_%d_%d(int given) { return given + %d; } /* what it is */\n",
 				"static int value", i, line, line);
@@ -57,13 +57,13 @@ static void run(const char *command)
 		measure_fail("failed: %s", command);
 }
 
-static void make_repository(int files)
+static void make_repository(int files, int lines)
 {
 	auto_free char *command = NULL;
 
 	if (!mkdtemp(room))
 		measure_fail("no directory for a repository");
-	make_files(files);
+	make_files(files, lines);
 	command = xasprintf("cd %s && git init -q . && git add -A", room);
 	run(command);
 }
@@ -166,7 +166,7 @@ static double hold(void)
 
 int main(int argc, char **argv)
 {
-	struct samples ours = {.what = "20,000 files of a repository, 100 MB, as a context"};
+	struct samples ours = {.what = "a repository as a context"};
 	struct samples floor = {.what = "floor: git ls-files, and cat"};
 	struct samples held = {.what = "the memory that it holds", .unit = "MB"};
 	struct samples bytes = {.what = "floor: the bytes of the text", .unit = "MB"};
@@ -174,10 +174,13 @@ int main(int argc, char **argv)
 	struct samples warming = {0};
 	int count;
 
-	if (argc != 2)
-		measure_fail("usage: tree COUNT");
+	if (argc != 2 && argc != 4)
+		measure_fail("usage: tree COUNT [FILES LINES]");
 	count = measure_count(argv[1]);
-	make_repository(count > 1 ? 20000 : 200);
+	if (argc == 4)
+		make_repository(measure_count(argv[2]), measure_count(argv[3]));
+	else
+		make_repository(count > 1 ? 20000 : 200, 0); /* one sample shows that it runs */
 	for (int i = -1; i < count; i++) {
 		double took = load(i < 0 ? &warming : &held, i < 0 ? &warming : &bytes);
 		double listed = time_of_floor();
