@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "threads.h"
 
 /* Each test runs in a directory of its own, which is empty at first. */
 static char *directory;
@@ -453,5 +454,5 @@ int main(void)
 	};
 
 	alloc_install();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, NULL, threads_end);
 }

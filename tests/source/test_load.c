@@ -15,6 +15,8 @@
 
 #include <cmocka.h>
 
+#include "threads.h"
+
 static char directory[64];
 static int home, standard_input;
 
@@ -432,5 +434,5 @@ int main(void)
 		TEST(test_options),
 	};
 
-	return cmocka_run_group_tests_name("load", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("load", tests, NULL, threads_end);
 }
