@@ -17,9 +17,8 @@ enum { BLOCK_SIZE = 1 << 20 };
 
 /* Bytes on their way to the file while the next ones gather on the heap. */
 struct block {
-	bool busy; /* a thread writes it: nobody else touches the rest */
+	bool busy; /* a thread writes it: nobody else touches the rest, or the file */
 	pthread_t thread;
-	int fd;      /* lent */
 	char *bytes; /* owned */
 	size_t size, room;
 	int error; /* of the thread: errno, or 0 */
@@ -127,20 +126,26 @@ static bool fail_to_write(const struct memfile *file, struct rlmd_error *err)
 	return error_errno(err, RLMD_ERROR_MACHINE, "no memory for %zu bytes of input", file->size);
 }
 
+static bool write_out(const struct memfile *file, struct rlmd_text bytes, struct rlmd_error *err)
+{
+	return file_write_all(file->fd, bytes) || fail_to_write(file, err);
+}
+
 /* Writes the gathered bytes to the file. */
 static bool flush(struct memfile *file, struct rlmd_error *err)
 {
 	struct rlmd_text bytes = text_from(file->heap, file->heap_size);
 
 	file->heap_size = 0;
-	return file_write_all(file->fd, bytes) || fail_to_write(file, err);
+	return write_out(file, bytes, err);
 }
 
 static void *write_block(void *owner)
 {
-	struct block *block = owner;
+	struct memfile *file = owner;
+	struct block *block = &file->block;
 
-	block->error = file_write_all(block->fd, text_from(block->bytes, block->size)) ? 0 : errno;
+	block->error = file_write_all(file->fd, text_from(block->bytes, block->size)) ? 0 : errno;
 	return NULL;
 }
 
@@ -158,20 +163,19 @@ static bool end_block(struct memfile *file, struct rlmd_error *err)
  * the next ones. */
 static bool flush_apart(struct memfile *file, struct rlmd_error *err)
 {
-	struct block *block = &file->block, full = {.fd = file->fd};
+	struct block *block = &file->block, written;
 
-	full.bytes = file->heap;
-	full.size = file->heap_size;
-	full.room = file->heap_room;
 	if (!end_block(file, err))
 		return false;
-	file->heap = block->bytes;
-	file->heap_room = block->room;
+	written = *block;
+	block->bytes = file->heap;
+	block->size = file->heap_size;
+	block->room = file->heap_room;
+	file->heap = written.bytes;
 	file->heap_size = 0;
-	*block = full;
-	block->busy = loop_start_thread(&block->thread, write_block, block, NULL);
-	return block->busy || file_write_all(full.fd, text_from(full.bytes, full.size)) ||
-	       fail_to_write(file, err);
+	file->heap_room = written.room;
+	block->busy = loop_start_thread(&block->thread, write_block, file, NULL);
+	return block->busy || write_out(file, text_from(block->bytes, block->size), err);
 }
 
 /* Files of a directory and their headers are small: a call to the kernel for each is a tenth of
@@ -181,8 +185,7 @@ static bool write_on(struct memfile *file, struct rlmd_text text, struct rlmd_er
 	size_t most = file->private ? MEMFILE_HEAP_MAX : BLOCK_SIZE;
 
 	if (text.size > most)
-		return end_block(file, err) && flush(file, err) &&
-		       (file_write_all(file->fd, text) || fail_to_write(file, err));
+		return end_block(file, err) && flush(file, err) && write_out(file, text, err);
 	if (text.size > most - file->heap_size &&
 	    !(file->private ? flush(file, err) : flush_apart(file, err)))
 		return false;

@@ -452,12 +452,13 @@ static const struct sampling {
 static size_t stretch(const struct token_scan *scan, int64_t *ret_weight)
 {
 	const struct sampling *by = scan->of_many ? &of_many_texts : &of_long_texts;
-	size_t phase = (by->stretch + by->sample) / 2;
+	const size_t before = (by->stretch - by->sample) / 2; /* the sample */
+	size_t phase;
 
 	*ret_weight = 1;
 	if (scan->at < by->exact)
 		return by->exact - (size_t)scan->at;
-	phase = (size_t)(scan->at - by->exact + phase) % by->stretch;
+	phase = (size_t)(scan->at - by->exact + by->stretch - before) % by->stretch;
 	*ret_weight = phase < by->sample ? (int64_t)(by->stretch / by->sample) : 0;
 	return (phase < by->sample ? by->sample : by->stretch) - phase;
 }
