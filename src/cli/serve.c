@@ -209,7 +209,7 @@ static void serve_all(struct serve *serve)
 	terminate = evsignal_new(base, SIGTERM, on_terminate, &drain);
 	interrupt = evsignal_new(base, SIGINT, on_terminate, &drain);
 	drain.look = loop_timer(base, on_look, &drain);
-	serve->look = loop_timer(base, on_room, serve);
+	serve->room = loop_timer(base, on_room, serve);
 	loop_add(hangup, NULL);
 	loop_add(terminate, NULL);
 	if (address)
@@ -222,7 +222,7 @@ static void serve_all(struct serve *serve)
 	event_free(terminate);
 	event_free(interrupt);
 	event_free(drain.look);
-	event_free(serve->look);
+	event_free(serve->room);
 }
 
 static bool check_words(const struct config *config, int count, char **words,

@@ -20,7 +20,10 @@
 #include "cli/serve_params.h"
 #include "cli/serve_tenants.h"
 
-enum { JOBS_MAX = 10000, LOOK_MS = 200 };
+enum {
+	JOBS_MAX = 10000,
+	ROOM_MS = 200, /* until it is looked whether there is memory again */
+};
 
 /* An answer that the client looks at. */
 struct client_check {
@@ -111,7 +114,7 @@ static struct serve_client *next_of(const struct serve *serve)
 /* They are begun from the loop. Memory may come back while no job ends. */
 void serve_job_call_next(struct serve *serve)
 {
-	struct timeval later = clock_timeval(LOOK_MS);
+	struct timeval later = clock_timeval(ROOM_MS);
 	struct serve_client *client;
 
 	while ((client = next_of(serve)) && has_room(serve)) {
@@ -121,7 +124,7 @@ void serve_job_call_next(struct serve *serve)
 		loop_post(job->posted);
 	}
 	if (client)
-		loop_add(serve->look, &later);
+		loop_add(serve->room, &later);
 }
 
 static void end_turn(struct serve_job *job)

@@ -51,7 +51,7 @@ struct serve {
 	json_t *providers;         /* owned: of single jobs: what they are made of -> their name */
 	struct concurrency jobs;   /* how many of them may be at work */
 	int64_t at_work;           /* jobs */
-	struct event *look;        /* owned: again for memory, while jobs wait */
+	struct event *room;        /* owned: looks for memory again, while jobs wait */
 	bool confined;             /* clients name neither addresses nor files of the server's */
 	struct rlmd_span_exporter *spans; /* owned: gets those of jobs; or NULL */
 	struct rlmd_error end;            /* of the connection of a single client */
