@@ -342,7 +342,6 @@ class NameTest(Case):
                 if len(found) > OTHER_PREFIXES.get(floor, 0):
                     self.assertNone(found, "functions with another file's prefix")
 
-
     def test_functions_are_called(self):
         """By the program or the library, and not by tests alone."""
         words, joined = collections.Counter(), {"rlmd_", "main$"}
