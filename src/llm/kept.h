@@ -1,11 +1,10 @@
 /*
  * llm/kept.h - the exchanges that a job keeps and finds again: one store with three back ends.
  *
- *              what an exchange is known by           what is found                  when
- *   recording  request, position, how often asked       all of a job, and words       instead of
- * asking journal    the same                               all of this job: it was paid   before a
- * reservation cache      request, provider, tenant and key      whole answers of any job before a
- * reservation
+ *              known by                            found                       looked for
+ *   recording  request, position, how often asked  all of a job, and words     instead of a call
+ *   journal    the same                            all of this job: it is paid before a reservation
+ *   cache      request, provider, tenant and key   whole answers of any job    before a reservation
  *
  * A recording (llm/recording.h) is replayed: a call that it has not fails. A journal
  * (llm/journal.h) has failures too, so that the work goes on as it did. A cache (llm/cache.h) costs
