@@ -320,6 +320,36 @@ void text_disarm(struct rlmd_text text, const char *bracket, struct evbuffer *ou
 	buffer_add(out, text.bytes + done, text.size - done);
 }
 
+/* Bytes from `low` to `high`, as signed numbers: those that go on with a character are the lowest
+ * 64. So many vectors are compared before their counts, of a byte each, are summed up. */
+static size_t count_bytes(struct rlmd_text text, signed char low, signed char high)
+{
+	enum { TOGETHER = 255 };
+	const char *at = text.bytes, *end = at ? at + text.size : at;
+	size_t count = 0;
+
+	while (end - at >= BYTE_VECTOR_SIZE) {
+		byte_vector found = {0};
+
+		for (int i = 0; i < TOGETHER && end - at >= BYTE_VECTOR_SIZE; i++) {
+			byte_vector bytes = byte_vector_load(at);
+
+			found -= (bytes >= low) & (bytes <= high);
+			at += BYTE_VECTOR_SIZE;
+		}
+		for (size_t i = 0; i < BYTE_VECTOR_SIZE; i++)
+			count += (unsigned char)found[i];
+	}
+	for (; at < end; at++)
+		count += (signed char)*at >= low && (signed char)*at <= high;
+	return count;
+}
+
+size_t text_characters(struct rlmd_text text)
+{
+	return count_bytes(text, -64, 127);
+}
+
 /* How many bytes at the start are valid UTF-8. */
 static size_t valid_prefix(struct rlmd_text text)
 {
@@ -448,24 +478,12 @@ static const char *scan_characters(struct text_scan *scan, const char *at, const
 	return at;
 }
 
-static size_t count_line_feeds(struct rlmd_text text)
-{
-	const char *at = text.bytes, *end = at ? at + text.size : at;
-	size_t count = 0;
-
-	while (at < end && (at = memchr(at, '\n', (size_t)(end - at)))) {
-		count++;
-		at++;
-	}
-	return count;
-}
-
 void text_scan_feed(struct text_scan *scan, struct rlmd_text text)
 {
 	const char *at = text.bytes, *end = at ? at + text.size : at;
 
 	scan->bytes += text.size;
-	scan->line_feeds += count_line_feeds(text);
+	scan->line_feeds += count_bytes(text, '\n', '\n');
 	token_scan_feed(&scan->tokens, text);
 	while (at < end) {
 		if (!scan->need)

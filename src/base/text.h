@@ -59,6 +59,9 @@ void text_disarm(struct rlmd_text, const char *bracket, struct evbuffer *out);
 void text_repair(struct rlmd_text, struct evbuffer *out);
 bool text_is_utf8(struct rlmd_text);
 
+/* Its characters, where it is valid UTF-8: bytes that do not go on with one. */
+size_t text_characters(struct rlmd_text);
+
 /* Of a text that begins with what is not UTF-8: how many bytes one U+FFFD stands for. */
 size_t text_invalid(struct rlmd_text);
 

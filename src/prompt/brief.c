@@ -476,24 +476,21 @@ static size_t tail_bytes(struct rlmd_text text, int64_t characters)
 
 void brief_clip(struct rlmd_text text, int64_t max, struct evbuffer *out)
 {
-	struct text_scan scan = {0};
+	int64_t characters = 0;
 	size_t head, tail;
 
 	/* A worker cuts its output itself and says so: its note may stand beyond the limit. A text
 	 * of few enough bytes need not be counted. */
-	if ((int64_t)text.size > max + NOTE_MAX) {
-		text_scan_feed(&scan, text);
-		text_scan_end(&scan);
-	}
-	if ((int64_t)scan.characters <= max + NOTE_MAX) {
+	if ((int64_t)text.size > max + NOTE_MAX)
+		characters = (int64_t)text_characters(text);
+	if (characters <= max + NOTE_MAX) {
 		text_repair(text, out);
 		return;
 	}
 	head = head_bytes(text, max / 2);
 	tail = tail_bytes(text, max - max / 2);
 	text_repair(text_from(text.bytes, head), out);
-	buffer_add_printf(out, "\n... [%" PRId64 " characters omitted] ...\n",
-			  (int64_t)scan.characters - max);
+	buffer_add_printf(out, "\n... [%" PRId64 " characters omitted] ...\n", characters - max);
 	text_repair(text_from(text.bytes + text.size - tail, tail), out);
 }
 

@@ -13,6 +13,7 @@
 
 #include <event2/buffer.h>
 
+#include "base/alloc.h"
 #include "base/cleanup.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -267,6 +268,33 @@ static void test_line_feeds(void **state)
 	}
 }
 
+/* Of texts of many sizes, up to two of the parts (255 * 16 bytes) that are counted together: of
+ * line feeds alone, and of characters of one to four bytes. */
+static void test_counts(void **state)
+{
+	static const char word[] = "a\xc3\xa9\n\xe4\xb8\xad\xf0\x9f\x98\x80";
+	enum { SIZE = 8300, PART = 4080, WORD = sizeof word - 1 };
+	auto_free char *alike = xreallocarray(NULL, SIZE, 1), *mixed = xreallocarray(NULL, SIZE, 1);
+	size_t characters = 0, line_feeds = 0;
+
+	(void)state;
+	memset(alike, '\n', SIZE);
+	for (size_t i = 0; i < SIZE; i++) {
+		if (i % PART < 33 || i % 97 == 0) {
+			struct text_scan scan = scan_of(text_from(alike, i), SIZE);
+			struct text_scan other = scan_of(text_from(mixed, i), SIZE);
+
+			assert_int_equal(scan.line_feeds, i);
+			assert_int_equal(text_characters(text_from(alike, i)), i);
+			assert_int_equal(other.line_feeds, line_feeds);
+			assert_int_equal(text_characters(text_from(mixed, i)), characters);
+		}
+		mixed[i] = word[i % WORD];
+		line_feeds += mixed[i] == '\n';
+		characters += ((unsigned char)mixed[i] & 0xc0) != 0x80;
+	}
+}
+
 /* The memory of a str: one, two or four bytes a character (PEP 393). */
 static void test_python_size(void **state)
 {
@@ -358,6 +386,7 @@ int main(void)
 		cmocka_unit_test(test_repair),        cmocka_unit_test(test_scan),
 		cmocka_unit_test(test_line_feeds),    cmocka_unit_test(test_python_size),
 		cmocka_unit_test(test_copy),          cmocka_unit_test(test_disarm),
+		cmocka_unit_test(test_counts),
 	};
 
 	return cmocka_run_group_tests_name("text", tests, NULL, NULL);
