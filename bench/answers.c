@@ -145,23 +145,43 @@ static int number_of(struct rlmd_text request, const char *name, int otherwise)
 	return number > 0 && number <= EVENTS_MAX ? (int)number : otherwise;
 }
 
-/* A run has said something before its first turn, so that what it has said counts its turns. */
-static const char *words_of(struct rlmd_text request, int turns)
+/* Moves a text behind the first `word` in it; false: it has none. */
+static bool pass(struct rlmd_text *text, const char *word)
 {
-	static const char said[] = "\"role\":\"assistant\"";
-	int turn = 0;
+	const char *at = text_find(*text, word);
 
-	for (const char *at = text_find(request, said); at; turn++) {
-		request = text_slice(request, (size_t)(at - request.bytes) + strlen(said),
-				     request.size);
-		at = text_find(request, said);
-	}
-	return turn < turns ? BLOCK BLOCK_END : BLOCK ANSWER BLOCK_END;
+	if (at)
+		*text = text_slice(*text, (size_t)(at - text->bytes) + strlen(word), text->size);
+	return at;
+}
+
+/* Which turn a request is of, from 1: ours says so in its last message ("Turn 2 of 30"); of others'
+ * runs the model's messages count the turns before it. */
+static size_t turn_of(struct rlmd_text request)
+{
+	static const char ours[] = "Turn ", said[] = "\"role\":\"assistant\"";
+	struct rlmd_text rest = request;
+	size_t turn = 0, before = 0;
+
+	do {
+		size_t number = number_behind(rest, ours);
+
+		turn = number ? number : turn;
+	} while (pass(&rest, ours));
+	for (rest = request; pass(&rest, said);)
+		before++;
+	return turn ? turn : before + 1;
+}
+
+static const char *words_of(struct rlmd_text request, size_t turns)
+{
+	return turn_of(request) < turns ? BLOCK BLOCK_END : BLOCK ANSWER BLOCK_END;
 }
 
 /* A run's words, with one large question or a sub-run in the place of eight questions. */
-static void put_words(char words[static 1024], const char *usual, size_t large, size_t given)
+static void put_words(char words[static 1024], const char *usual, struct rlmd_text request)
 {
+	size_t large = number_behind(request, "large="), given = number_behind(request, "given=");
 	const char *end = strstr(usual, ANSWER) ? ANSWER : "";
 
 	if (large)
@@ -195,12 +215,12 @@ static void answer(struct connection *connection, struct rlmd_text request)
 	int turns = number_of(request, "turns=", 0);
 	int events = number_of(request, "events=", !turns);
 	int writes = number_of(request, "writes=", 1);
-	size_t large = number_behind(request, turns ? "large=" : "bytes=");
+	size_t large = turns ? 0 : number_behind(request, "bytes=");
 	char words[1024] = "";
 
 	if (turns)
-		put_words(words, words_of(request, turns), large, number_behind(request, "given="));
-	if (large && !turns)
+		put_words(words, words_of(request, (size_t)turns), request);
+	if (large)
 		put_large(connection->answer, large);
 	else if (text_find(request, "\"stream\":true"))
 		put_stream(connection->answer, words, events);

@@ -26,6 +26,7 @@ import postgres  # noqa: E402
 
 LOOP_AT_LEAST, PARALLEL_AT_LEAST, MEMORY_AT_MOST = 10, 5, 2.5
 TASK = "What do the parts say? turns=1"
+CALLS = 9  # of such a job
 JOBS, AT_ONCE, EACH = 120, 40, 8
 TRIED = 12          # jobs, where it is only tried whether this runs
 FEW, MANY = 10, 50  # jobs at work, of which the memory is compared
@@ -67,9 +68,7 @@ class Batch:
     def batch(self, jobs=JOBS):
         command, results = self.command(jobs, AT_ONCE)
         took = self.run(command)
-        outputs = [json.loads(line)["output"] for line in results.open(encoding="utf-8")]
-        if outputs != ["done"] * jobs:
-            sys.exit(f"jobs ended with {outputs}")
+        check(results, jobs, CALLS)
         return took / jobs
 
     def loop(self, jobs=EACH):
@@ -93,6 +92,14 @@ class Batch:
                 return sum(proportional(pid) for pid in workers(process.pid) + [process.pid])
             finally:
                 process.kill()
+
+
+def check(results, jobs, calls):
+    """That each job has its answer, by so many calls."""
+    lines = [json.loads(line) for line in results.open(encoding="utf-8")]
+    found = [(line["output"], line["usage"]["llmCalls"]) for line in lines]
+    if found != [("done", calls)] * jobs:
+        sys.exit(f"jobs ended with {found}")
 
 
 class Nodes(Batch):

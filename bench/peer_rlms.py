@@ -52,9 +52,8 @@ def blocks():
 def one_run(url):
     client = rlm.RLM(backend="openai", backend_kwargs={
         "model_name": "bench", "base_url": url, "api_key": "none"})
-    # Its model has said nothing before the first turn, so that two more turns are three.
     with contextlib.redirect_stdout(io.StringIO()):
-        done = client.completion("What do the parts say?", root_prompt="Count them. turns=2")
+        done = client.completion("What do the parts say?", root_prompt="Count them. turns=3")
     if done.response != "done":
         sys.exit(f"a run ended with {done.response!r}")
 

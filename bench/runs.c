@@ -32,7 +32,9 @@ struct bench {
 	struct rlmd_sandbox *sandbox;
 	struct rlmd_context *context;
 	struct server soon, usual, late; /* that answer after 0, 50 and 500 ms */
-	struct samples *latencies;       /* lent: of the jobs that end */
+	const char *task;
+	int calls;                 /* that the task makes */
+	struct samples *latencies; /* lent: of the jobs that end */
 	double start, megabytes;
 };
 
@@ -42,9 +44,12 @@ static void on_end(void *owner, struct rlmd_job *job, const struct rlmd_result *
 {
 	struct bench *bench = owner;
 	struct rlmd_text answer = rlmd_result_output(result);
+	struct rlmd_usage usage = {.size = sizeof usage};
 
 	if (!rlmd_result_success(result))
 		measure_fail("a run failed: %s", rlmd_result_error(result)->text);
+	if (!rlmd_result_usage(result, &usage) || usage.llm_calls != bench->calls)
+		measure_fail("a run made %d calls, not %d", (int)usage.llm_calls, bench->calls);
 	if (!text_equal(answer, "done"))
 		measure_fail("an answer is wrong: %.*s", (int)answer.size, answer.bytes);
 	samples_add(bench->latencies, measure_now() - bench->start);
@@ -60,7 +65,7 @@ static void start_job(struct bench *bench, const char *provider)
 	const struct rlmd_hooks hooks = {.size = sizeof hooks, .end = on_end, .owner = bench};
 	const struct rlmd_job_options options = {
 		.size = sizeof options,
-		.task = text_of("What do the parts say? turns=3"),
+		.task = text_of(bench->task),
 		.context = bench->context,
 		.provider = provider,
 		.model = "bench",
@@ -299,7 +304,7 @@ static void close_bench(struct bench *bench)
 int main(int argc, char **argv)
 {
 	struct samples unused = {0};
-	struct bench bench = {0};
+	struct bench bench = {.task = "What do the parts say? turns=3", .calls = CALLS};
 	int times, part;
 
 	if (argc != 5)
