@@ -8,7 +8,8 @@
  * written. A task with "turns=N" is one of a run: each of its turns is answered by a block that
  * asks eight questions at once, the last of which sets the final answer. The official library runs
  * the same blocks. With "large=N", too, there is one question instead, to which the answer is a
- * text of N bytes; with "given=N" one sub-run instead, whose context has N bytes.
+ * text of N bytes; with "given=N" one sub-run instead, whose context has N bytes. With "alone=1" it
+ * asks nothing.
  */
 #include <arpa/inet.h>
 #include <event2/buffer.h>
@@ -178,16 +179,19 @@ static const char *words_of(struct rlmd_text request, size_t turns)
 	return turn_of(request) < turns ? BLOCK BLOCK_END : BLOCK ANSWER BLOCK_END;
 }
 
-/* A run's words, with one large question or a sub-run in the place of eight questions. */
+/* A run's words, with one large question, a sub-run or nothing in the place of eight questions. */
 static void put_words(char words[static 1024], const char *usual, struct rlmd_text request)
 {
 	size_t large = number_behind(request, "large="), given = number_behind(request, "given=");
+	bool alone = number_behind(request, "alone=");
 	const char *end = strstr(usual, ANSWER) ? ANSWER : "";
 
 	if (large)
 		snprintf(words, 1024, LARGE_BLOCK "%s" BLOCK_END, large, end);
 	else if (given)
 		snprintf(words, 1024, GIVING_BLOCK "%s" BLOCK_END, given, end);
+	else if (alone)
+		snprintf(words, 1024, "```repl\\nprint(6 * 7)\\n%s" BLOCK_END, end);
 	else
 		snprintf(words, 1024, "%s", usual);
 }

@@ -5,8 +5,9 @@ usage: batch.py VERDICT RLMD ANSWERS SAMPLES
 
 All ask the same server, which answers after 20 ms. A job is a task of one turn with eight calls. A
 loop in the shell starts one `rlmd exec` after the other; GNU parallel eight at once. Starts count.
-Nodes share a server of PostgreSQL, which waits for no disk here, and have four jobs at work each,
-whose calls take 200 ms: what they wait for is what further nodes can take off.
+The CPU of a small job, supervisor and workers, is measured beside a fork of a bare Python and its
+end. Nodes share a server of PostgreSQL, which waits for no disk here, and have four jobs at work
+each, whose calls take 200 ms: what they wait for is what further nodes can take off.
 """
 import contextlib
 import json
@@ -27,6 +28,8 @@ import postgres  # noqa: E402
 LOOP_AT_LEAST, PARALLEL_AT_LEAST, MEMORY_AT_MOST = 10, 5, 2.5
 TASK = "What do the parts say? turns=1"
 CALLS = 9  # of such a job
+SMALL_TASK = "Think. turns=1 alone=1"
+SMALL, SMALL_FEW, SMALL_AT_MOST = 500, 100, 5  # jobs; how many forks they may cost
 JOBS, AT_ONCE, EACH = 120, 40, 8
 TRIED = 12          # jobs, where it is only tried whether this runs
 FEW, MANY = 10, 50  # jobs at work, of which the memory is compared
@@ -49,11 +52,11 @@ class Batch:
                             "XDG_CACHE_HOME": str(self.room), "OPENAI_API_KEY": "none"}
         self.times = 0
 
-    def command(self, jobs, at_once):
+    def command(self, jobs, at_once, task=TASK):
         """A batch that nobody has begun; and where its results come."""
         self.times += 1
         lines, results = (self.room / f"{name}-{self.times}.jsonl" for name in ("jobs", "results"))
-        lines.write_text("".join(json.dumps({"custom_id": str(i), "task": TASK}) + "\n"
+        lines.write_text("".join(json.dumps({"custom_id": str(i), "task": task}) + "\n"
                                  for i in range(jobs)), encoding="ascii")
         return [self.program, "batch", *self.options, "-j", str(at_once), "--max-parallel",
                 str(8 * at_once), "-o", results, lines], results
@@ -70,6 +73,17 @@ class Batch:
         took = self.run(command)
         check(results, jobs, CALLS)
         return took / jobs
+
+    def small(self, jobs):
+        """Milliseconds of CPU of a job of one turn; the batch's start and end are taken off."""
+        used = []
+        for count in (jobs // 5, jobs):
+            command, results = self.command(count, AT_ONCE, SMALL_TASK)
+            before = os.times()
+            self.run(command)
+            used.append(cpu_of_children(before))
+            check(results, count, 1)
+        return (used[1] - used[0]) / (jobs - jobs // 5)
 
     def loop(self, jobs=EACH):
         execs = [self.program, "exec", *self.options, TASK]
@@ -100,6 +114,32 @@ def check(results, jobs, calls):
     found = [(line["output"], line["usage"]["llmCalls"]) for line in lines]
     if found != [("done", calls)] * jobs:
         sys.exit(f"jobs ended with {found}")
+
+
+def cpu_of_children(before):
+    """Milliseconds since then."""
+    now = os.times()
+    return (now.children_user + now.children_system - before.children_user
+            - before.children_system) * 1e3
+
+
+FORKS = """
+import os, sys
+for _ in range(int(sys.argv[1])):
+    if not (child := os.fork()):
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
+
+
+def fork_of_python(times):
+    """Milliseconds of CPU that a fork of a bare Python and its end take."""
+    used = []
+    for count in (times // 5, times):
+        before = os.times()
+        subprocess.run([sys.executable, "-I", "-S", "-c", FORKS, str(count)], check=True)
+        used.append(cpu_of_children(before))
+    return (used[1] - used[0]) / (times - times // 5)
 
 
 class Nodes(Batch):
@@ -174,22 +214,27 @@ def alone(program, server, samples, stack):
     loop = measure.Row("20", job, "a loop of `rlmd exec`")
     parallel = measure.Row("20", job, "GNU parallel, eight `rlmd exec` at once")
     memory = measure.Row("21", "memory of a further job at work", unit="MB")
+    small = measure.Row("28", "CPU of a batch's job of one turn, workers too",
+                        "a bare python3 that forks, and the child's end")
     jobs, each = (JOBS, EACH) if samples > 1 else (TRIED, 2)
     for _ in range(samples):
         loop.add(quick.batch(jobs), quick.loop(each))
         if shutil.which("parallel"):
             parallel.add(quick.batch(jobs), quick.parallel(each))
+        forks = SMALL if samples > 1 else SMALL_FEW
+        small.add(quick.small(forks), fork_of_python(forks))
         memory.add((slow.memory(MANY) - slow.memory(FEW)) / (MANY - FEW))
-    return loop, parallel, memory
+    return loop, parallel, memory, small
 
 
 def main(verdict, program, server, samples):
     with contextlib.ExitStack() as stack:
-        loop, parallel, memory = alone(program, server, int(samples), stack)
+        loop, parallel, memory, small = alone(program, server, int(samples), stack)
         found = [loop.judge(verdict, at_least=LOOP_AT_LEAST),
                  parallel.judge(verdict, at_least=PARALLEL_AT_LEAST) if parallel.samples else
                  measure.missing("20", "GNU parallel", "apt-get install parallel"),
-                 memory.judge(verdict, at_most=MEMORY_AT_MOST)]
+                 memory.judge(verdict, at_most=MEMORY_AT_MOST),
+                 small.judge(verdict, at_most=SMALL_AT_MOST)]
         if postgres.missing():
             return max(found + [measure.missing("22", "PostgreSQL", "tools/setup --all")])
         scale, transactions = nodes_of(program, server, int(samples), stack)

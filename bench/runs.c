@@ -96,6 +96,22 @@ static double round_of(struct bench *bench, const char *provider, int runs,
 	return measure_now() - bench->start;
 }
 
+/* Microseconds of CPU of this process for each of so many runs of a task. */
+static double cpu_of_task(struct bench *bench, const char *task, int calls, int runs)
+{
+	const struct bench before = *bench;
+	struct samples unused = {0};
+	double own = measure_cpu();
+
+	bench->task = task;
+	bench->calls = calls;
+	round_of(bench, "soon", runs, &unused);
+	bench->task = before.task;
+	bench->calls = before.calls;
+	samples_done(&unused);
+	return (measure_cpu() - own) / runs;
+}
+
 static double seconds(struct timeval time)
 {
 	return (double)time.tv_sec * 1e6 + (double)time.tv_usec;
@@ -214,6 +230,24 @@ static void measure_rate(struct bench *bench, int times, int runs)
 	samples_done(&latencies);
 }
 
+static void measure_turn(struct bench *bench, int times, int runs)
+{
+	struct samples job = {.what = "CPU of this process, a job of one turn"};
+	struct samples turn = {.what = "CPU of this process, a further turn and its call"};
+
+	for (int i = 0; i < times; i++) {
+		double one = cpu_of_task(bench, "Think. turns=1 alone=1", 1, runs);
+		double all = cpu_of_task(bench, "Think. turns=9 alone=1", 9, runs);
+
+		samples_add(&job, one);
+		samples_add(&turn, (all - one) / (9 - 1));
+	}
+	measure_limit("27", &job, 1000);
+	measure_limit("27", &turn, 300);
+	samples_done(&job);
+	samples_done(&turn);
+}
+
 static double slowest(const struct samples *samples)
 {
 	double most = 0;
@@ -319,6 +353,7 @@ int main(int argc, char **argv)
 	round_of(&bench, "soon", 1, &unused); /* the template loads, the connections open */
 	measure_alone(&bench, times);
 	measure_rate(&bench, times, SOME / part);
+	measure_turn(&bench, times, SOME / part);
 	measure_thousand(&bench, (times + 4) / 5, THOUSAND / part);
 	samples_done(&unused);
 	close_bench(&bench);
