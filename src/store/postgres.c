@@ -740,6 +740,18 @@ static void take_answered(struct postgres *pg, bool again)
 		first_turn(TAILQ_FIRST(&pg->sent), &pg->turn);
 }
 
+/* Notifications of other nodes: those behind an answer are there when that has been taken. */
+static void hear(struct postgres *pg)
+{
+	PGnotify *notice;
+
+	while ((notice = libpq->PQnotifies(pg->conn))) {
+		if (notice->be_pid != libpq->PQbackendPID(pg->conn))
+			tell(pg, STORE_CHANGED);
+		libpq->PQfreemem(notice);
+	}
+}
+
 /* Each statement has one answer, and behind a query's last one comes the mark of its end. */
 static void take_answers(struct postgres *pg)
 {
@@ -768,22 +780,11 @@ static void take_answers(struct postgres *pg)
 		}
 		libpq->PQclear(one);
 	}
+	hear(pg);
 	if (away || libpq->PQstatus(pg->conn) == CONNECTION_BAD)
 		lose(pg);
 	else
 		send_waiting(pg);
-}
-
-/* Notifications of other nodes. */
-static void hear(struct postgres *pg)
-{
-	PGnotify *notice;
-
-	while ((notice = libpq->PQnotifies(pg->conn))) {
-		if (notice->be_pid != libpq->PQbackendPID(pg->conn))
-			tell(pg, STORE_CHANGED);
-		libpq->PQfreemem(notice);
-	}
 }
 
 static void on_input(evutil_socket_t fd, short what, void *arg)
@@ -801,7 +802,6 @@ static void on_input(evutil_socket_t fd, short what, void *arg)
 	}
 	if (!flush(pg))
 		return;
-	hear(pg);
 	if (pg->state == MIGRATE)
 		migrate_on(pg);
 	else if (pg->state == PREPARE)

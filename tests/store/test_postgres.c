@@ -241,6 +241,48 @@ void test_many_open_at_once(void **state)
 	loop = NULL;
 }
 
+static void run(PGconn *connection, const char *sql)
+{
+	PGresult *result = PQexec(connection, sql);
+
+	assert_int_not_equal(PQresultStatus(result), PGRES_FATAL_ERROR);
+	PQclear(result);
+}
+
+/* The server tells of it when it has answered what it is busy with: both come at once. */
+void test_others_write_during_a_query(void **state)
+{
+	struct store *store = open_store(server_address(), LONG_MS);
+	PGconn *holder = PQconnectdb(server_address()), *writer = PQconnectdb(server_address());
+	bool waits = false;
+
+	(void)state;
+	FINE();
+	run(holder, "BEGIN; LOCK TABLE rlmd.account IN ACCESS EXCLUSIVE MODE");
+	told = (struct told){0};
+	heard[STORE_CHANGED] = 0;
+	store_account(store, 1, text_of("t"), 1000, 1000, on_told, &told);
+	while (!waits) {
+		PGresult *locks = PQexec(writer, "SELECT 1 FROM pg_locks WHERE NOT granted");
+
+		waits = PQntuples(locks);
+		PQclear(locks);
+		event_base_loop(loop, EVLOOP_NONBLOCK);
+	}
+	run(writer, "NOTIFY rlmd");
+	run(holder, "ROLLBACK");
+	await(loop, &told);
+	FINE();
+	for (int i = 0; i < 3; i++)
+		event_base_loop(loop, EVLOOP_NONBLOCK);
+	assert_int_equal(heard[STORE_CHANGED], 1);
+	PQfinish(holder);
+	PQfinish(writer);
+	store_free(store);
+	event_base_free(loop);
+	loop = NULL;
+}
+
 void test_locked_out(void **state)
 {
 	struct store *store = open_store(server_address(), 50);

@@ -7,3 +7,4 @@ void test_no_server(void **state);
 void test_strange_servers(void **state);
 void test_many_open_at_once(void **state);
 void test_locked_out(void **state);
+void test_others_write_during_a_query(void **state);

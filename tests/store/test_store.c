@@ -1114,7 +1114,7 @@ static void test_news(void **state)
 	assert_int_equal(heard, STORE_CHANGED);
 }
 
-enum { OF_A_SERVER = 6 }; /* tests at the end of the list */
+enum { OF_A_SERVER = 7 }; /* tests at the end of the list */
 
 int main(int argc, char **argv)
 {
@@ -1155,6 +1155,7 @@ int main(int argc, char **argv)
 		TEST(test_strange_servers),
 		TEST(test_no_server),
 		TEST(test_locked_out),
+		TEST(test_others_write_during_a_query),
 		TEST(test_the_server_is_killed),
 		TEST(test_a_late_back_end),
 	};
