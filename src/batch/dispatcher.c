@@ -35,7 +35,7 @@ enum {
 	ROOM_MS = 1000,  /* until it is looked whether there is memory again */
 	/* To see what others have done all jobs are counted: at most a fiftieth of the time; and
 	 * less often for those alone who watch. */
-	LOOK_MS = 1000,
+	LOOK_MS = 100,
 	LOOK_TIMES = 50,
 	RECOUNT_MS = 15000,
 	RECOUNT_TIMES = 200,
