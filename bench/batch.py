@@ -6,8 +6,7 @@ usage: batch.py VERDICT RLMD ANSWERS SAMPLES
 All ask the same server, which answers after 20 ms. A job is a task of one turn with eight calls. A
 loop in the shell starts one `rlmd exec` after the other; GNU parallel eight at once. Starts count.
 The CPU of a small job, supervisor and workers, is measured beside a fork of a bare Python and its
-end. Nodes share a server of PostgreSQL, which waits for no disk here, and have four jobs at work
-each, whose calls take 200 ms: what they wait for is what further nodes can take off.
+end.
 """
 import contextlib
 import json
@@ -21,10 +20,6 @@ import time
 
 import measure
 
-TESTS = pathlib.Path(__file__).parents[1] / "tests"
-sys.path[:0] = [str(TESTS), str(TESTS / "system")]
-import postgres  # noqa: E402
-
 LOOP_AT_LEAST, PARALLEL_AT_LEAST, MEMORY_AT_MOST = 10, 5, 2.5
 TASK = "What do the parts say? turns=1"
 CALLS = 9  # of such a job
@@ -33,8 +28,7 @@ SMALL, SMALL_FEW, SMALL_AT_MOST = 500, 100, 5  # jobs; how many forks they may c
 JOBS, AT_ONCE, EACH = 120, 40, 8
 TRIED = 12          # jobs, where it is only tried whether this runs
 FEW, MANY = 10, 50  # jobs at work, of which the memory is compared
-NODES, OF_A_NODE, NODES_AT_LEAST, TRANSACTIONS_AT_MOST = 4, 4, 3, 30
-DELAY_MS, NODE_MS, LONG_MS = 20, 200, 3000
+DELAY_MS, LONG_MS = 20, 3000
 
 
 class Batch:
@@ -142,46 +136,6 @@ def fork_of_python(times):
     return (used[1] - used[0]) / (times - times // 5)
 
 
-class Nodes(Batch):
-    """Processes that work on the jobs of a store."""
-
-    def __init__(self, program, server, jobs, stack):
-        super().__init__(program, server, NODE_MS, stack)
-        self.jobs = jobs
-        self.store = postgres.PostgresServer().start()
-        stack.callback(self.store.remove)
-
-    def transactions(self):
-        return int(self.store.ask("SELECT sum(xact_commit) FROM pg_stat_database"))
-
-    def sample(self, nodes):
-        """Milliseconds of a job, from the nodes' start to the end of all; and its transactions."""
-        command, _ = self.command(self.jobs, OF_A_NODE)
-        store = ["--store", self.store.url]
-        self.run([*command[:2], "--submit", *store, *self.options, command[-1]])
-        work = [self.program, "work", *store, *self.options, "-j", str(OF_A_NODE),
-                "--max-parallel", str(8 * OF_A_NODE)]
-        before, begun = self.transactions(), time.perf_counter()
-        processes = [subprocess.Popen(work, env=self.environment) for _ in range(nodes)]
-        if any([process.wait() for process in processes]):
-            sys.exit("a node failed")
-        took = (time.perf_counter() - begun) * 1e3
-        return took / self.jobs, (self.transactions() - before) / self.jobs
-
-
-def nodes_of(program, server, samples, stack):
-    """The rows of nodes, filled."""
-    nodes = Nodes(program, server, 8 * TRIED if samples > 1 else TRIED, stack)
-    scale = measure.Row("22", "a job, four nodes", "one node")
-    transactions = measure.Row("23", "transactions of the store for a job of ten calls", unit="")
-    for _ in range(samples):
-        four, few = nodes.sample(NODES)
-        one, _ = nodes.sample(1)
-        scale.add(four, one)
-        transactions.add(few)
-    return scale, transactions
-
-
 def children(pid):
     try:
         return [int(child) for task in pathlib.Path(f"/proc/{pid}/task").iterdir()
@@ -230,16 +184,12 @@ def alone(program, server, samples, stack):
 def main(verdict, program, server, samples):
     with contextlib.ExitStack() as stack:
         loop, parallel, memory, small = alone(program, server, int(samples), stack)
-        found = [loop.judge(verdict, at_least=LOOP_AT_LEAST),
-                 parallel.judge(verdict, at_least=PARALLEL_AT_LEAST) if parallel.samples else
-                 measure.missing("20", "GNU parallel", "apt-get install parallel"),
-                 memory.judge(verdict, at_most=MEMORY_AT_MOST),
-                 small.judge(verdict, at_most=SMALL_AT_MOST)]
-        if postgres.missing():
-            return max(found + [measure.missing("22", "PostgreSQL", "tools/setup --all")])
-        scale, transactions = nodes_of(program, server, int(samples), stack)
-        return max(found + [scale.judge(verdict, at_least=NODES_AT_LEAST),
-                            transactions.judge(verdict, at_most=TRANSACTIONS_AT_MOST)])
+        return max(
+            loop.judge(verdict, at_least=LOOP_AT_LEAST),
+            parallel.judge(verdict, at_least=PARALLEL_AT_LEAST) if parallel.samples else
+            measure.missing("20", "GNU parallel", "apt-get install parallel"),
+            memory.judge(verdict, at_most=MEMORY_AT_MOST),
+            small.judge(verdict, at_most=SMALL_AT_MOST))
 
 
 if __name__ == "__main__":
