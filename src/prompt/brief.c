@@ -476,22 +476,25 @@ static size_t tail_bytes(struct rlmd_text text, int64_t characters)
 
 void brief_clip(struct rlmd_text text, int64_t max, struct evbuffer *out)
 {
-	int64_t characters = 0;
-	size_t head, tail;
+	auto_evbuffer struct evbuffer *repaired = NULL;
+	int64_t characters;
 
-	/* A worker cuts its output itself and says so: its note may stand beyond the limit. A text
-	 * of few enough bytes need not be counted. */
-	if ((int64_t)text.size > max + NOTE_MAX)
-		characters = (int64_t)text_characters(text);
-	if (characters <= max + NOTE_MAX) {
-		text_repair(text, out);
-		return;
+	if (!text_is_utf8(text)) {
+		repaired = buffer_new();
+		text_repair(text, repaired);
+		text = text_in(repaired);
 	}
-	head = head_bytes(text, max / 2);
-	tail = tail_bytes(text, max - max / 2);
-	text_repair(text_from(text.bytes, head), out);
-	buffer_add_printf(out, "\n... [%" PRId64 " characters omitted] ...\n", characters - max);
-	text_repair(text_from(text.bytes + text.size - tail, tail), out);
+	characters = (int64_t)text_characters(text);
+	/* A worker cuts its output itself and says so: its note may stand beyond the limit. */
+	if (characters > max + NOTE_MAX) {
+		size_t tail = tail_bytes(text, max - max / 2);
+
+		buffer_add(out, text.bytes, head_bytes(text, max / 2));
+		buffer_add_printf(out, "\n... [%" PRId64 " characters omitted] ...\n",
+				  characters - max);
+		text = text_slice(text, text.size - tail, text.size);
+	}
+	buffer_add(out, text.bytes, text.size);
 }
 
 static void add_section(const char *title, struct rlmd_text text, int64_t max, struct evbuffer *out)

@@ -407,6 +407,19 @@ static void test_clip(void **state)
 	assert_string_equal(near, umlauts);
 }
 
+/* Each byte of a text that is no UTF-8 counts as the character that takes its place. */
+static void test_clip_broken(void **state)
+{
+	auto_evbuffer struct evbuffer *out = evbuffer_new();
+	auto_free char *broken = calloc(1, 1001), *text = NULL;
+
+	(void)state;
+	memset(broken, '\x80', 1000);
+	brief_clip(text_of(broken), 4, out);
+	text = told(out);
+	assert_string_equal(text, "\uFFFD\uFFFD\n... [996 characters omitted] ...\n\uFFFD\uFFFD");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -416,7 +429,7 @@ int main(void)
 		cmocka_unit_test(test_first_code), cmocka_unit_test(test_turn),
 		cmocka_unit_test(test_forced),     cmocka_unit_test(test_notes),
 		cmocka_unit_test(test_operation),  cmocka_unit_test(test_block),
-		cmocka_unit_test(test_clip),
+		cmocka_unit_test(test_clip),       cmocka_unit_test(test_clip_broken),
 	};
 
 	return cmocka_run_group_tests_name("brief", tests, NULL, NULL);
