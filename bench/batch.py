@@ -69,15 +69,13 @@ class Batch:
         return took / jobs
 
     def small(self, jobs):
-        """Milliseconds of CPU of a job of one turn; the batch's start and end are taken off."""
-        used = []
-        for count in (jobs // 5, jobs):
+        """Milliseconds of CPU of a job of one turn."""
+        def run(count):
             command, results = self.command(count, AT_ONCE, SMALL_TASK)
-            before = os.times()
             self.run(command)
-            used.append(cpu_of_children(before))
             check(results, count, 1)
-        return (used[1] - used[0]) / (jobs - jobs // 5)
+
+        return cpu_of_one(jobs, run)
 
     def loop(self, jobs=EACH):
         execs = [self.program, "exec", *self.options, TASK]
@@ -110,11 +108,17 @@ def check(results, jobs, calls):
         sys.exit(f"jobs ended with {found}")
 
 
-def cpu_of_children(before):
-    """Milliseconds since then."""
-    now = os.times()
-    return (now.children_user + now.children_system - before.children_user
-            - before.children_system) * 1e3
+def cpu_of_one(times, run):
+    """Milliseconds of CPU that one takes, of which run(count) has so many done by a program: its
+    start and end are taken off."""
+    used = []
+    for count in (times // 5, times):
+        before = os.times()
+        run(count)
+        now = os.times()
+        used.append(now.children_user + now.children_system
+                    - before.children_user - before.children_system)
+    return (used[1] - used[0]) * 1e3 / (times - times // 5)
 
 
 FORKS = """
@@ -128,12 +132,8 @@ for _ in range(int(sys.argv[1])):
 
 def fork_of_python(times):
     """Milliseconds of CPU that a fork of a bare Python and its end take."""
-    used = []
-    for count in (times // 5, times):
-        before = os.times()
-        subprocess.run([sys.executable, "-I", "-S", "-c", FORKS, str(count)], check=True)
-        used.append(cpu_of_children(before))
-    return (used[1] - used[0]) / (times - times // 5)
+    return cpu_of_one(times, lambda count: subprocess.run(
+        [sys.executable, "-I", "-S", "-c", FORKS, str(count)], check=True))
 
 
 def children(pid):
