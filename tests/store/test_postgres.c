@@ -290,11 +290,11 @@ void test_locked_out(void **state)
 
 	(void)state;
 	FINE();
-	PQclear(PQexec(holder, "BEGIN; LOCK TABLE rlmd.breaker IN ACCESS EXCLUSIVE MODE"));
+	run(holder, "BEGIN; LOCK TABLE rlmd.breaker IN ACCESS EXCLUSIVE MODE");
 	DO(breakers, 1);
 	assert_int_equal(told.fault, STORE_LOCKED);
 	assert_non_null(strstr(told.error, "try again later"));
-	PQclear(PQexec(holder, "ROLLBACK"));
+	run(holder, "ROLLBACK");
 	DO(breakers, 1);
 	FINE();
 	store_free(store);
@@ -303,8 +303,8 @@ void test_locked_out(void **state)
 	store = open_store(server_address(), 0);
 	FINE();
 	for (int i = 0; i < 2; i++) {
-		PQclear(PQexec(holder, "BEGIN; LOCK TABLE rlmd.breaker, rlmd.version IN ACCESS"
-				       " EXCLUSIVE MODE"));
+		run(holder,
+		    "BEGIN; LOCK TABLE rlmd.breaker, rlmd.version IN ACCESS EXCLUSIVE MODE");
 		told = (struct told){0};
 		heard[STORE_HELD] = heard[STORE_FREED] = 0;
 		if (i)
@@ -317,7 +317,7 @@ void test_locked_out(void **state)
 			event_base_loop(loop, EVLOOP_ONCE);
 		FINE();
 		assert_int_equal(told.times, 0);
-		PQclear(PQexec(holder, "ROLLBACK"));
+		run(holder, "ROLLBACK");
 		await(loop, &told);
 		FINE();
 		while (!heard[STORE_FREED])
