@@ -255,12 +255,21 @@ static bool take_string(struct json_scan *scan, struct json_view *ret)
 
 bool json_scan_string(struct rlmd_text text, struct json_view *ret)
 {
+	const char *end = text.bytes + text.size, *plain;
 	struct json_scan scan;
 
 	if (!text.size || *text.bytes != '"')
 		return false;
+	plain = skip_plain(text.bytes + 1, end);
+	if (plain < end && *plain == '"') { /* as of most pieces of a stream */
+		*ret = (struct json_view){
+			.kind = JSON_VIEW_STRING,
+			.text = text_from(text.bytes + 1, (size_t)(plain - text.bytes - 1)),
+		};
+		return true;
+	}
 	scan.at = text.bytes;
-	scan.end = text.bytes + text.size;
+	scan.end = end;
 	scan.error = NULL;
 	scan.ahead = NULL;
 	return take_string(&scan, ret);

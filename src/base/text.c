@@ -18,16 +18,6 @@ struct rlmd_text text_of(const char *string)
 	return (struct rlmd_text){string, string ? strlen(string) : 0};
 }
 
-struct rlmd_text text_from(const void *bytes, size_t size)
-{
-	return (struct rlmd_text){bytes, size};
-}
-
-struct rlmd_text text_slice(struct rlmd_text text, size_t start, size_t end)
-{
-	return text_from(start ? text.bytes + start : text.bytes, end - start);
-}
-
 size_t text_line_end(struct rlmd_text text, size_t start)
 {
 	const char *feed = memchr(text.bytes + start, '\n', text.size - start);

@@ -16,8 +16,17 @@
 struct evbuffer;
 
 struct rlmd_text text_of(const char *string); /* NULL gives the empty text */
-struct rlmd_text text_from(const void *bytes, size_t size);
-struct rlmd_text text_slice(struct rlmd_text, size_t start, size_t end);
+
+static inline struct rlmd_text text_from(const void *bytes, size_t size)
+{
+	return (struct rlmd_text){bytes, size};
+}
+
+static inline struct rlmd_text text_slice(struct rlmd_text text, size_t start, size_t end)
+{
+	return text_from(start ? text.bytes + start : text.bytes, end - start);
+}
+
 size_t text_line_end(struct rlmd_text, size_t start); /* behind the line feed, or the text's end */
 bool text_equal(struct rlmd_text, const char *string);
 bool text_starts(struct rlmd_text, const char *prefix);
