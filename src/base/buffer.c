@@ -47,21 +47,6 @@ void buffer_add_buffer(struct evbuffer *buffer, struct evbuffer *from)
 	done(evbuffer_add_buffer(buffer, from));
 }
 
-void buffer_move(struct evbuffer *buffer, struct evbuffer *from, size_t most)
-{
-	size_t size = evbuffer_get_length(buffer), held = evbuffer_get_length(from);
-
-	/* Part of a piece is copied, and libevent itself passes over the result. */
-	evbuffer_remove_buffer(from, buffer, most);
-	if (evbuffer_get_length(buffer) - size != (most < held ? most : held))
-		alloc_failed();
-}
-
-void buffer_expand(struct evbuffer *buffer, size_t size)
-{
-	done(evbuffer_expand(buffer, size));
-}
-
 unsigned char *buffer_pullup(struct evbuffer *buffer, ev_ssize_t size)
 {
 	size_t held = evbuffer_get_length(buffer);

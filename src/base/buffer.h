@@ -27,12 +27,6 @@ void buffer_add_reference(struct evbuffer *, const void *bytes, size_t,
 /* Moves all of the second one to the end of the first one. */
 void buffer_add_buffer(struct evbuffer *, struct evbuffer *from);
 
-/* Moves the first `most` bytes of the second one, or all where it holds fewer. */
-void buffer_move(struct evbuffer *, struct evbuffer *from, size_t most);
-
-/* Makes sure that this many bytes more fit into one piece. */
-void buffer_expand(struct evbuffer *, size_t);
-
 /* The first `size` bytes in one piece, or all (-1), lent until the buffer changes. NULL where it
  * holds fewer, and for all of an empty one. */
 unsigned char *buffer_pullup(struct evbuffer *, ev_ssize_t size);

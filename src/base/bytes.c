@@ -1,7 +1,6 @@
 #include "base/bytes.h"
 
 #include <assert.h>
-#include <event2/buffer.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,17 +35,6 @@ void bytes_add(struct bytes *bytes, struct rlmd_text text)
 		return;
 	memcpy(make_room(bytes, text.size), text.bytes, text.size);
 	bytes->size += text.size;
-}
-
-void bytes_move(struct bytes *bytes, struct evbuffer *from, size_t most)
-{
-	size_t size = evbuffer_get_length(from);
-
-	size = size < most ? size : most;
-	if (!size)
-		return;
-	evbuffer_remove(from, make_room(bytes, size), size);
-	bytes->size += size;
 }
 
 void bytes_cut(struct bytes *bytes, size_t size)

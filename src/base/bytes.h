@@ -11,8 +11,6 @@
 
 #include "base/text.h"
 
-struct evbuffer;
-
 /* Embed it; zero is empty. */
 struct bytes {
 	char *at;    /* owned; NULL while nothing was added */
@@ -24,9 +22,6 @@ void bytes_done(struct bytes *);
 
 /* Appends; the text is none of these bytes. */
 void bytes_add(struct bytes *, struct rlmd_text);
-
-/* Moves up to `most` bytes from the beginning of a buffer to the end. */
-void bytes_move(struct bytes *, struct evbuffer *from, size_t most);
 
 /* Drops all but the first `size`. */
 void bytes_cut(struct bytes *, size_t size);

@@ -512,13 +512,16 @@ static void call_failed_custom(struct call *call, const struct rlmd_error *err)
  * loop, so that it holds up nobody else.
  */
 
-static void call_keep(struct call *call, struct evbuffer *data)
+/* False where it is too large to be kept whole. */
+static bool call_keep(struct call *call, struct rlmd_text data)
 {
 	size_t limit = call->status == 200 ? REPLY_WHOLE_MAX : FAILURE_MAX;
+	size_t room = limit - call->body.size;
 
-	bytes_move(&call->body, data, limit - call->body.size);
+	bytes_add(&call->body, text_slice(data, 0, data.size < room ? data.size : room));
 	if (call->status == 200)
 		json_ahead_feed(&call->ahead, bytes_text(&call->body));
+	return data.size <= room;
 }
 
 static void call_take_whole(struct call *call)
@@ -580,27 +583,11 @@ static void on_status(void *owner, struct http_transfer *transfer, int status)
 		call->stream = stream_new(call->provider->adapter->framing, on_event, call);
 }
 
-/* In the pieces in which it lies there. */
-static bool feed_pieces(struct stream *stream, struct evbuffer *data, struct rlmd_error *err)
-{
-	bool fine = true;
-	size_t size;
-
-	while (fine && (size = evbuffer_get_contiguous_space(data))) {
-		const char *bytes = (const char *)buffer_pullup(data, (ssize_t)size);
-
-		fine = stream_feed(stream, text_from(bytes, size), err);
-		evbuffer_drain(data, size);
-	}
-	evbuffer_drain(data, evbuffer_get_length(data));
-	return fine;
-}
-
-static void call_feed(struct call *call, struct evbuffer *data)
+static void call_feed(struct call *call, struct rlmd_text data)
 {
 	struct rlmd_error error = {0};
 	bool whole = call->reply.complete, ended = call->reply.finished;
-	bool fine = feed_pieces(call->stream, data, &error);
+	bool fine = stream_feed(call->stream, data, &error);
 
 	reply_tell(&call->delta, bytes_text(&call->reply.text.bytes), false);
 	if (ended)
@@ -618,22 +605,23 @@ static void call_feed(struct call *call, struct evbuffer *data)
 		call_wait(call, REST_MS);
 }
 
-static void on_data(void *owner, struct http_transfer *transfer, struct evbuffer *data)
+static void on_data(void *owner, struct http_transfer *transfer, struct rlmd_text data)
 {
 	struct call *call = owner;
+	size_t room = call->received < HEAD_MAX ? HEAD_MAX - call->received : 0;
 
 	(void)transfer;
-	if (call->received < HEAD_MAX)
-		evbuffer_copyout(data, call->head + call->received, HEAD_MAX - call->received);
-	call->received += evbuffer_get_length(data);
-	if (call->stream) {
+	if (room)
+		memcpy(call->head + call->received, data.bytes,
+		       data.size < room ? data.size : room);
+	call->received += data.size;
+	if (call->stream)
 		call_feed(call, data);
+	else if (call_keep(call, data))
 		return;
-	}
-	call_keep(call, data);
-	if (evbuffer_get_length(data) && call->status == 200)
+	else if (call->status == 200)
 		call_failed_nonsense(call, "it is too large");
-	else if (evbuffer_get_length(data))
+	else
 		call_failed_with_status(call);
 }
 

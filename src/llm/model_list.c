@@ -77,12 +77,12 @@ static void on_status(void *owner, struct http_transfer *transfer, int status)
 	list->status = status;
 }
 
-static void on_data(void *owner, struct http_transfer *transfer, struct evbuffer *data)
+static void on_data(void *owner, struct http_transfer *transfer, struct rlmd_text data)
 {
 	struct model_list *list = owner;
 
 	(void)transfer;
-	buffer_move(list->answer, data, evbuffer_get_length(data));
+	buffer_add(list->answer, data.bytes, data.size);
 }
 
 static void on_done(void *owner, struct http_transfer *transfer, const struct rlmd_error *err)

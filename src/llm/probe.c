@@ -62,14 +62,13 @@ static void on_status(void *owner, struct http_transfer *transfer, int status)
 	probe->status = status;
 }
 
-static void on_data(void *owner, struct http_transfer *transfer, struct evbuffer *data)
+static void on_data(void *owner, struct http_transfer *transfer, struct rlmd_text data)
 {
 	struct rlmd_probe *probe = owner;
 	size_t room = COMPLAINT_MAX - evbuffer_get_length(probe->answer);
 
 	(void)transfer;
-	buffer_move(probe->answer, data, room);
-	evbuffer_drain(data, evbuffer_get_length(data));
+	buffer_add(probe->answer, data.bytes, data.size < room ? data.size : room);
 }
 
 /* The provider's own words may quote the key. */

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/buffer.h"
+#include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/loop.h"
@@ -22,13 +22,11 @@
 #include "net/sockets.h"
 
 /*
- * The most that a callback finds: some hundred deltas, or a few milliseconds of parsing where
- * they are as short as can be. libcurl reads up to 16 KiB at once, and twice before it looks up,
- * which fits: who sends fast is held only where its words are not taken. To hold and to let go
- * took a tenth of the CPU of a stream that came at once, for libcurl copies what it may not hand
- * over.
+ * Bytes: the most that a callback is given, some hundred deltas, or a few milliseconds of parsing
+ * where they are as short as can be. libcurl reads a fast server's bytes, 16 KiB at once, until it
+ * is told to hold, and copies the piece that it may not hand over.
  */
-enum { UNREAD_MAX = 32 << 10, HANDED = CURL_MAX_WRITE_SIZE, CHAIN_HEAD = 64 };
+enum { UNREAD_MAX = 4 * CURL_MAX_WRITE_SIZE };
 
 enum { CONNECT_MS = 5000, LIBCURL_8 = 0x080000, PROXY_AUTH = 407 };
 
@@ -46,15 +44,15 @@ struct http {
 };
 
 struct http_transfer {
-	struct http *http;       /* lent */
-	struct shard *shard;     /* lent: where libcurl has it */
-	struct easy *easy;       /* owned */
-	struct body *body;       /* owned: libcurl reads it from here */
-	struct evbuffer *unread; /* owned: bytes of the answer that its owner has not drained yet */
-	size_t received, max;    /* of all its bytes; of what may come */
-	bool held;               /* libcurl has more, and waits for transfer_resume() */
-	struct event *post;  /* owned: a callback is due, and no act of libcurl's ends before it */
-	struct event *watch; /* owned: deadline and silence */
+	struct http *http;    /* lent */
+	struct shard *shard;  /* lent: where libcurl has it */
+	struct easy *easy;    /* owned */
+	struct body *body;    /* owned: libcurl reads it from here */
+	struct bytes unread;  /* owned: of the answer, which its owner was not given yet */
+	size_t received, max; /* of all its bytes; of what may come */
+	bool held;            /* libcurl has more, and waits for transfer_resume() */
+	struct event *post;   /* owned: a callback is due, and no act of libcurl's ends before it */
+	struct event *watch;  /* owned: deadline and silence */
 	int64_t deadline, idle_ms, moved_ms;
 	curl_off_t uploaded; /* when last looked at */
 	long port;           /* of whom was connected to; 0: not known */
@@ -167,11 +165,10 @@ static void tell_end(struct http_transfer *transfer)
 	transfer->on_done(transfer->owner, transfer, transfer->failed ? &transfer->error : NULL);
 }
 
-/* Where enough was taken, libcurl goes on. Not from inside of libcurl, whose write callback may
- * come before this returns. */
+/* Not from inside of libcurl, whose write callback may come before this returns. */
 static void transfer_resume(struct http_transfer *transfer)
 {
-	if (!transfer->held || evbuffer_get_length(transfer->unread) + HANDED > UNREAD_MAX)
+	if (!transfer->held)
 		return;
 	transfer->held = false;
 	curl_check(curl_easy_pause(transfer->easy->curl, CURLPAUSE_CONT));
@@ -187,7 +184,9 @@ static void transfer_tell(struct http_transfer *transfer)
 		tell_status(transfer);
 	if (!gone && transfer->fresh) {
 		transfer->fresh = false;
-		transfer->on_data(transfer->owner, transfer, transfer->unread);
+		transfer->on_data(transfer->owner, transfer, bytes_text(&transfer->unread));
+		if (!gone)
+			bytes_cut(&transfer->unread, 0);
 	}
 	if (!gone && transfer->over)
 		tell_end(transfer);
@@ -316,13 +315,10 @@ static size_t on_curl_write(char *bytes, size_t one, size_t size, void *arg)
 	(void)one;
 	if (size > transfer->max - transfer->received)
 		return 0;
-	transfer->held = evbuffer_get_length(transfer->unread) + size > UNREAD_MAX;
+	transfer->held = transfer->unread.size + size > UNREAD_MAX;
 	if (transfer->held)
 		return CURL_WRITEFUNC_PAUSE;
-	/* Events of a stream come one by one, and are read as one piece: no chain of pieces. */
-	if (!evbuffer_get_length(transfer->unread))
-		buffer_expand(transfer->unread, HANDED - CHAIN_HEAD);
-	buffer_add(transfer->unread, bytes, size);
+	bytes_add(&transfer->unread, text_from(bytes, size));
 	transfer->received += size;
 	if (transfer->fresh) /* of several pieces in a row, one has to be told */
 		return size;
@@ -436,7 +432,6 @@ static struct http_transfer *transfer_new(struct http *http, struct http_request
 	transfer->http = http;
 	transfer->easy = easy_pool_take(http->pool, request->url, request->headers);
 	transfer->body = take_pointer(&request->body);
-	transfer->unread = buffer_new();
 	transfer->max = request->max_size;
 	transfer->post = loop_event(http->base, -1, 0, on_post, transfer);
 	transfer->watch = loop_timer(http->base, on_watch, transfer);
@@ -471,7 +466,7 @@ void http_transfer_free(struct http_transfer *transfer)
 	easy_pool_give(transfer->http->pool, transfer->easy);
 	event_free(transfer->post);
 	event_free(transfer->watch);
-	evbuffer_free(transfer->unread);
+	bytes_done(&transfer->unread);
 	body_free(transfer->body);
 	free(transfer);
 }

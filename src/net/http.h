@@ -9,7 +9,6 @@
  */
 #pragma once
 
-#include <event2/buffer.h>
 #include <event2/event.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -47,9 +46,8 @@ struct http_transfer;
 
 /* The status: comes once, before the first data, or before the end of an empty body. */
 typedef void http_status_fn(void *owner, struct http_transfer *, int status);
-/* Bytes of the body as they come, at most 32 KiB; drain what you take, the rest stays. No more than
- * that are kept: a server that sends faster has to wait until 16 KiB are left. */
-typedef void http_data_fn(void *owner, struct http_transfer *, struct evbuffer *);
+/* Bytes of the body as they come, at most 64 KiB, lent: a server that sends faster has to wait. */
+typedef void http_data_fn(void *owner, struct http_transfer *, struct rlmd_text);
 /* The end: err is NULL for a complete answer of any status. */
 typedef void http_done_fn(void *owner, struct http_transfer *, const struct rlmd_error *err);
 

@@ -176,12 +176,12 @@ static void on_status(void *owner, struct http_transfer *transfer, int status)
 	exporter->status = status;
 }
 
-static void on_data(void *owner, struct http_transfer *transfer, struct evbuffer *data)
+static void on_data(void *owner, struct http_transfer *transfer, struct rlmd_text data)
 {
 	struct rlmd_span_exporter *exporter = owner;
 
 	(void)transfer;
-	buffer_move(exporter->answer, data, evbuffer_get_length(data));
+	buffer_add(exporter->answer, data.bytes, data.size);
 }
 
 static void on_done(void *owner, struct http_transfer *transfer, const struct rlmd_error *failed)

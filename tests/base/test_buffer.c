@@ -52,21 +52,6 @@ static void lend(struct evbuffer *buffer)
 	buffer_add_reference(buffer, bytes, sizeof bytes, NULL, NULL);
 }
 
-static void move(struct evbuffer *buffer)
-{
-	struct evbuffer *from = buffer;
-
-	exhausted = false;
-	buffer = buffer_new();
-	exhausted = true;
-	buffer_move(buffer, from, 5000);
-}
-
-static void expand(struct evbuffer *buffer)
-{
-	buffer_expand(buffer, sizeof bytes);
-}
-
 static void reserve(struct evbuffer *buffer)
 {
 	buffer_reserve(buffer, sizeof bytes);
@@ -116,7 +101,6 @@ static void test_no_memory(void **state)
 	} steps[] = {
 		{"buffer_new", make},         {"buffer_add", add},
 		{"buffer_add_printf", print}, {"buffer_add_reference", lend},
-		{"buffer_move", move},        {"buffer_expand", expand},
 		{"buffer_reserve", reserve},  {"buffer_pullup", pull_up},
 	};
 
@@ -141,14 +125,12 @@ static void test_with_memory(void **state)
 	buffer_add_printf(buffer, "%d\r", 2);
 	buffer_add_reference(buffer, "\nthree", 6, NULL, NULL);
 	assert_null(buffer_pullup(buffer, 100));
-	buffer_move(other, buffer, 4);
 	buffer_add_buffer(other, buffer);
 	room = buffer_reserve(other, 5);
 	assert_true(room.iov_len >= 5);
 	memcpy(room.iov_base, " four", 5);
 	room.iov_len = 5;
 	evbuffer_commit_space(other, &room, 1);
-	buffer_expand(other, 100000);
 	assert_memory_equal("one 2\r\nthree four", buffer_pullup(other, -1), 17);
 	assert_int_equal(17, evbuffer_get_length(other));
 	evbuffer_free(buffer);

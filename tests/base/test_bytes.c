@@ -5,7 +5,6 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <event2/buffer.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +27,6 @@ static void test_grows(void **state)
 {
 	enum { TIMES = 3000 };
 	struct bytes bytes = {0};
-	struct evbuffer *from = evbuffer_new();
 	char piece[TIMES], *expected = malloc(TIMES * TIMES), *taken;
 	size_t size = 0;
 
@@ -37,15 +35,7 @@ static void test_grows(void **state)
 		memset(piece, (int)('a' + i % 26), i);
 		memcpy(expected + size, piece, i);
 		size += i;
-		if (i % 2) {
-			bytes_add(&bytes, text_from(piece, i));
-		} else {
-			evbuffer_add(from, piece, i);
-			evbuffer_add(from, "rest", 4);
-			bytes_move(&bytes, from, i);
-			assert_int_equal(evbuffer_get_length(from), 4);
-			evbuffer_drain(from, 4);
-		}
+		bytes_add(&bytes, text_from(piece, i));
 		assert_int_equal(bytes.size, size);
 		assert_true(bytes.room < 256 || bytes.room <= 2 * size + 256);
 	}
@@ -54,7 +44,6 @@ static void test_grows(void **state)
 	bytes_add(&bytes, text_of("!"));
 	assert_int_equal(bytes_text(&bytes).size, 6);
 	assert_int_equal(bytes_text(&bytes).bytes[5], '!');
-	evbuffer_free(from);
 	taken = bytes_take(&bytes);
 	assert_memory_equal(taken, expected, 5);
 	assert_string_equal(taken + 5, "!");
@@ -64,29 +53,11 @@ static void test_grows(void **state)
 	free(expected);
 }
 
-/* All that there is, where that is less. */
-static void test_moves_what_there_is(void **state)
-{
-	struct bytes bytes = {0};
-	struct evbuffer *from = evbuffer_new();
-
-	(void)state;
-	bytes_move(&bytes, from, 10);
-	assert_int_equal(bytes.size, 0);
-	evbuffer_add(from, "abc", 3);
-	bytes_move(&bytes, from, 10);
-	assert_true(text_equal(bytes_text(&bytes), "abc"));
-	assert_int_equal(evbuffer_get_length(from), 0);
-	evbuffer_free(from);
-	bytes_done(&bytes);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nothing),
 		cmocka_unit_test(test_grows),
-		cmocka_unit_test(test_moves_what_there_is),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 #include "llm/scripted.h"
 
 #include <dirent.h>
+#include <event2/buffer.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
