@@ -148,6 +148,15 @@ static char back(struct rlmd_text text, size_t distance)
 	return text.bytes[text.size - 1 - distance];
 }
 
+/* Whether some bytes of the end stand before it, too, no further than the longest period. */
+static bool end_comes_twice(struct rlmd_text text)
+{
+	enum { SOME = 16, LONGEST = REPLY_REPEAT_TAIL / REPLY_REPEAT_TIMES };
+	const char *end = text.bytes + text.size - SOME;
+
+	return memmem(end - LONGEST, LONGEST + SOME - 1, end, SOME) != NULL;
+}
+
 /*
  * By the prefix function of the text read backwards (Knuth, Morris, Pratt): what of a prefix is
  * also its end says how far it can be shifted and stay the same.
@@ -157,7 +166,7 @@ size_t reply_period(struct rlmd_text text)
 	uint16_t border[REPLY_REPEAT_TAIL];
 	size_t size = text.size < REPLY_REPEAT_TAIL ? text.size : REPLY_REPEAT_TAIL, shared = 0;
 
-	if (size < REPLY_REPEAT_LEAST)
+	if (size < REPLY_REPEAT_LEAST || !end_comes_twice(text))
 		return 0;
 	border[0] = 0;
 	for (size_t i = 1; i < size; i++) {
