@@ -171,12 +171,18 @@ OPERATION void count_account(struct ground *ground, int times)
 	}
 }
 
-static bool on_event(void *owner, struct rlmd_text event, struct rlmd_text data,
-		     struct rlmd_error *err)
+static bool on_event(void *owner, const struct adapter_event *event, struct rlmd_error *err)
 {
 	struct ground *ground = owner;
 
-	return adapter_openai.event(&ground->reply, event, data, err);
+	return adapter_openai.event(&ground->reply, event, err);
+}
+
+static bool on_ahead(void *owner, struct rlmd_text bytes, size_t *ret_taken, struct rlmd_error *err)
+{
+	struct ground *ground = owner;
+
+	return reply_take_expected(&ground->reply, bytes, ret_taken, err);
 }
 
 /* A frame as a worker writes it: a text of so many bytes between two pieces of JSON. */
@@ -235,7 +241,7 @@ static void set_up(struct ground *ground)
 	set_up_wire(ground);
 	reply_init(&ground->reply);
 	ground->reply.asked = 4096; /* as of nearly every call */
-	ground->stream = stream_new(FRAMING_SSE, on_event, ground);
+	ground->stream = stream_new(FRAMING_SSE, on_event, on_ahead, ground);
 	ground->root = budget_new(&limits, NULL, NULL);
 	ground->pool = budget_new_pool(ground->root);
 	ground->child = budget_new_child(ground->pool, 1, 1, NULL, NULL);

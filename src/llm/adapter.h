@@ -35,6 +35,13 @@ enum adapter_quirk {
 
 enum adapter_framing { FRAMING_SSE, FRAMING_NDJSON };
 
+/* An event of a stream. All of it is lent. */
+struct adapter_event {
+	struct rlmd_text name; /* SSE's event field, or empty */
+	struct rlmd_text data;
+	struct rlmd_text bytes; /* as they came, around the data; empty: the data are a copy */
+};
+
 struct adapter {
 	const char *name;
 	const char *default_model;
@@ -55,10 +62,8 @@ struct adapter {
 	/* The body. Messages stand before everything that may differ between two turns of one
 	 * conversation, so that one request's bytes begin with the last one's. */
 	void (*encode)(const struct llm_request *, unsigned quirks, bool stream, struct body *);
-	/* One event of a stream. `event` is SSE's event field or empty. Unknown events are ignored.
-	 */
-	bool (*event)(struct reply *, struct rlmd_text event, struct rlmd_text data,
-		      struct rlmd_error *);
+	/* One event of a stream. Unknown ones are ignored. */
+	bool (*event)(struct reply *, const struct adapter_event *, struct rlmd_error *);
 	/* A whole body with status 200. */
 	bool (*whole)(struct reply *, struct rlmd_text body, struct rlmd_error *);
 };

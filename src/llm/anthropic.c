@@ -232,22 +232,19 @@ static bool take_other(struct reply *reply, const struct json_view *type, struct
 	return true;
 }
 
-static bool event(struct reply *reply, struct rlmd_text name, struct rlmd_text data,
-		  struct rlmd_error *err)
+static bool event(struct reply *reply, const struct adapter_event *event, struct rlmd_error *err)
 {
 	static const struct json_view nothing;
+	struct rlmd_text data = event->data; /* which say the event's name, too */
 	struct json_view views[VIEWS];
 	bool ok;
 
-	(void)name; /* the data say it too */
 	if (reply->finished || !data.size)
 		return true;
-	if (reply_take_expected(reply, data, &ok, err))
-		return ok;
 	if (!reply_scan(reply, data, block_delta_fields, views, VIEWS, err))
 		return false;
 	ok = json_view_equal(&views[TYPE], "content_block_delta");
-	reply_expect(reply, data, ok, &views[TEXT], &views[THINKING], &nothing);
+	reply_expect(reply, event->bytes, ok, &views[TEXT], &views[THINKING], &nothing);
 	if (ok)
 		return take_block(reply, views, err);
 	if (json_view_equal(&views[TYPE], "error"))

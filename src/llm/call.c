@@ -550,15 +550,24 @@ static void call_read_whole(struct call *call)
 
 /* --- answers -------------------------------------------------------------------------- */
 
-static bool on_event(void *owner, struct rlmd_text event, struct rlmd_text data,
-		     struct rlmd_error *err)
+static bool on_event(void *owner, const struct adapter_event *event, struct rlmd_error *err)
 {
 	struct call *call = owner;
 
 	if (call->reply.finished)
 		return true;
-	return call->provider->adapter->event(&call->reply, event, data, err) &&
-	       !call->reply.overlong && !call->reply.repeating;
+	return call->provider->adapter->event(&call->reply, event, err) && !call->reply.overlong &&
+	       !call->reply.repeating;
+}
+
+static bool on_ahead(void *owner, struct rlmd_text bytes, size_t *ret_taken, struct rlmd_error *err)
+{
+	struct call *call = owner;
+
+	if (call->reply.finished)
+		return true;
+	return reply_take_expected(&call->reply, bytes, ret_taken, err) && !call->reply.overlong &&
+	       !call->reply.repeating;
 }
 
 /* A server may answer a request for a stream as a whole, and one for a whole by a stream. A line of
@@ -580,7 +589,8 @@ static void on_status(void *owner, struct http_transfer *transfer, int status)
 	(void)transfer;
 	call->status = status;
 	if (status == 200 && !answered_whole(call))
-		call->stream = stream_new(call->provider->adapter->framing, on_event, call);
+		call->stream = stream_new(call->provider->adapter->framing, on_event, on_ahead,
+					  call);
 }
 
 static void call_feed(struct call *call, struct rlmd_text data)

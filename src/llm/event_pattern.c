@@ -59,10 +59,10 @@ static bool take_same(const struct event_pattern *pattern, size_t from, size_t t
 	return true;
 }
 
-bool event_pattern_find(const struct event_pattern *pattern, struct rlmd_text event,
-			struct json_view *ret_text)
+size_t event_pattern_find(const struct event_pattern *pattern, struct rlmd_text bytes,
+			  struct json_view *ret_text)
 {
-	struct rlmd_text rest = event;
+	struct rlmd_text rest = bytes;
 	struct json_view string;
 	size_t from = 0;
 
@@ -70,12 +70,13 @@ bool event_pattern_find(const struct event_pattern *pattern, struct rlmd_text ev
 		/* The quotes are the string's own. */
 		if (!take_same(pattern, from, pattern->holes[i].start - 1, &rest) ||
 		    !json_scan_string(rest, &string))
-			return false;
+			return 0;
 		if (i == pattern->text)
 			*ret_text = string;
 		rest = text_slice(rest, string.text.size + 2, rest.size);
 		from = pattern->holes[i].end + 1;
 	}
-	return pattern->count && rest.size == pattern->size - from &&
-	       take_same(pattern, from, pattern->size, &rest);
+	if (!pattern->count || !take_same(pattern, from, pattern->size, &rest))
+		return 0;
+	return bytes.size - rest.size;
 }

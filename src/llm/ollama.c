@@ -90,22 +90,17 @@ static void take_end(struct reply *reply, const struct json_view *views)
 	reply->usage_seen = input && output;
 }
 
-static bool event(struct reply *reply, struct rlmd_text name, struct rlmd_text data,
-		  struct rlmd_error *err)
+static bool event(struct reply *reply, const struct adapter_event *event, struct rlmd_error *err)
 {
 	struct json_view views[VIEWS];
-	bool ok;
 
-	(void)name;
 	if (reply->finished)
 		return true;
-	if (reply_take_expected(reply, data, &ok, err))
-		return ok;
-	if (!reply_scan(reply, data, line_fields, views, VIEWS, err))
+	if (!reply_scan(reply, event->data, line_fields, views, VIEWS, err))
 		return false;
 	if (views[ERROR].kind != JSON_VIEW_NONE)
-		return reply_error(data, err);
-	reply_expect(reply, data,
+		return reply_error(event->data, err);
+	reply_expect(reply, event->bytes,
 		     !json_view_is_true(&views[DONE]) && views[TOOL_CALLS].kind != JSON_VIEW_ARRAY,
 		     &views[CONTENT], &views[THINKING], &views[CREATED_AT]);
 	if (!reply_take_text(reply, &views[CONTENT], err) ||
@@ -120,7 +115,7 @@ static bool event(struct reply *reply, struct rlmd_text name, struct rlmd_text d
 
 static bool whole(struct reply *reply, struct rlmd_text data, struct rlmd_error *err)
 {
-	if (!event(reply, text_of(""), data, err))
+	if (!event(reply, &(struct adapter_event){.data = data}, err))
 		return false;
 	return reply->finished || error_set(err, RLMD_ERROR_BAD_REPLY, "the answer is not done");
 }

@@ -247,17 +247,13 @@ static bool gave_no_more(const struct json_view *views)
 		 json_view_has_text(&views[REASONING]));
 }
 
-static bool event(struct reply *reply, struct rlmd_text name, struct rlmd_text data,
-		  struct rlmd_error *err)
+static bool event(struct reply *reply, const struct adapter_event *event, struct rlmd_error *err)
 {
+	struct rlmd_text data = event->data;
 	struct json_view views[VIEWS];
-	bool ok;
 
-	(void)name;
 	if (reply->finished || !data.size)
 		return true;
-	if (reply_take_expected(reply, data, &ok, err))
-		return ok;
 	if (text_equal(data, "[DONE]")) {
 		reply->finished = reply->complete = true;
 		return true;
@@ -266,7 +262,7 @@ static bool event(struct reply *reply, struct rlmd_text name, struct rlmd_text d
 		return false;
 	if (is_error(views))
 		return reply_error(data, err);
-	reply_expect(reply, data, gave_no_more(views), &views[CONTENT], thinking_of(views),
+	reply_expect(reply, event->bytes, gave_no_more(views), &views[CONTENT], thinking_of(views),
 		     &views[OBFUSCATION]);
 	return take_body(reply, views, err);
 }

@@ -381,7 +381,7 @@ bool reply_go_on(struct reply *reply, size_t bytes, struct rlmd_error *err)
 	return true;
 }
 
-void reply_expect(struct reply *reply, struct rlmd_text event, bool alone,
+void reply_expect(struct reply *reply, struct rlmd_text bytes, bool alone,
 		  const struct json_view *text, const struct json_view *thinking,
 		  const struct json_view *idle)
 {
@@ -389,20 +389,31 @@ void reply_expect(struct reply *reply, struct rlmd_text event, bool alone,
 
 	event_pattern_forget(&reply->pattern);
 	reply->pattern_thinks = thinks;
-	if (alone && !(thinks && json_view_has_text(text)))
-		event_pattern_keep(&reply->pattern, event, thinks ? thinking : text, idle);
+	if (alone && bytes.size && !(thinks && json_view_has_text(text)))
+		event_pattern_keep(&reply->pattern, bytes, thinks ? thinking : text, idle);
 }
 
-bool reply_take_expected(struct reply *reply, struct rlmd_text event, bool *ret_ok,
+bool reply_take_expected(struct reply *reply, struct rlmd_text bytes, size_t *ret_taken,
 			 struct rlmd_error *err)
 {
+	struct reply_part *part = reply->pattern_thinks ? &reply->thinking : &reply->text;
+	size_t taken = 0, used, size;
+	char strings[PART];
 	struct json_view string;
+	bool ok;
 
-	if (!event_pattern_find(&reply->pattern, event, &string))
-		return false;
-	*ret_ok = reply->pattern_thinks ? reply_take_thinking(reply, &string, err)
-					: reply_take_text(reply, &string, err);
-	return true;
+	do {
+		used = 0;
+		while ((size = event_pattern_find(&reply->pattern,
+						  text_slice(bytes, taken, bytes.size), &string)) &&
+		       string.text.size <= sizeof strings - used) {
+			used += json_view_copy(&string, strings + used);
+			taken += size;
+		}
+		ok = !used || reply_add(reply, part, text_from(strings, used), err);
+	} while (ok && used && size);
+	*ret_taken = taken;
+	return ok;
 }
 
 void reply_refuse(struct reply *reply, const struct json_view *why)

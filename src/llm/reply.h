@@ -103,15 +103,16 @@ bool reply_take_calls(struct reply *, const struct json_view *calls, struct rlmd
 bool reply_go_on(struct reply *, size_t bytes, struct rlmd_error *);
 bool reply_waits(const struct reply *);
 /*
- * To be told of each event that is read: where all that came of it was one of these strings
- * (`alone`), the next ones are compared with it. `idle` differs from event to event, and is of no
- * interest.
+ * To be told of each event that is read, by its bytes, of which the strings are views: where all
+ * that came of it was one of these (`alone`), the next ones are compared with it. `idle` differs
+ * from event to event, and is of no interest.
  */
-void reply_expect(struct reply *, struct rlmd_text event, bool alone, const struct json_view *text,
+void reply_expect(struct reply *, struct rlmd_text bytes, bool alone, const struct json_view *text,
 		  const struct json_view *thinking, const struct json_view *idle);
-/* Whether an event is the one that was expected, which then needs no reading: its string is taken.
- */
-bool reply_take_expected(struct reply *, struct rlmd_text event, bool *ret_ok, struct rlmd_error *);
+/* Takes the strings of events as expected that the bytes begin with, which so need no reading:
+ * `ret_taken` bytes of them. */
+bool reply_take_expected(struct reply *, struct rlmd_text bytes, size_t *ret_taken,
+			 struct rlmd_error *);
 /* Drops what the answer repeats at its end, if it does; idempotent. */
 void reply_end_repetition(struct reply *);
 /* Counts output that is of no use here, so that no answer goes on for ever by it. */

@@ -6,32 +6,43 @@
 #include "base/alloc.h"
 #include "base/buffer.h"
 
-#define BOM  "\xef\xbb\xbf"
-#define DATA "data: "
-enum { DATA_SIZE = sizeof DATA - 1 };
+#define BOM "\xef\xbb\xbf"
+
+enum { EARLIER_MAX = 16 << 10 }; /* bytes: a longer event is none that was expected */
 
 struct stream {
 	enum adapter_framing framing;
 	stream_event_fn *fn;
-	void *owner;           /* lent */
-	struct evbuffer *line; /* owned: the line that has not ended yet */
-	struct evbuffer *data; /* owned: SSE's data lines so far, each ended by a line feed */
-	struct rlmd_text only; /* lent while feeding: SSE's data, of one line that needs no copy */
-	char event[64];        /* SSE's event field; a longer one is unknown to us anyway */
-	bool begun;            /* the first line is over: no byte order mark any more */
-	bool after_cr;         /* a line feed now belongs to the carriage return before it */
+	stream_ahead_fn *ahead; /* or NULL */
+	void *owner;            /* lent */
+	struct evbuffer *line;  /* owned: the line that has not ended yet */
+	struct evbuffer *data;  /* owned: SSE's data lines so far, each ended by a line feed */
+	struct rlmd_text only;  /* lent while feeding: SSE's data, of one line that needs no copy */
+	char event[64];         /* SSE's event field; a longer one is unknown to us anyway */
+	/* The bytes of the event that has not ended yet: owned, those of earlier feedings, or a bit
+	 * more than EARLIER_MAX of them; and lent, those of this one, to the end of their last
+	 * line. */
+	struct evbuffer *earlier;
+	const char *start, *end;
+	bool between;  /* no such event has begun */
+	bool begun;    /* the first line is over: no byte order mark any more */
+	bool after_cr; /* a line feed now belongs to the carriage return before it */
 };
 
-struct stream *stream_new(enum adapter_framing framing, stream_event_fn *fn, void *owner)
+struct stream *stream_new(enum adapter_framing framing, stream_event_fn *fn, stream_ahead_fn *ahead,
+			  void *owner)
 {
 	struct stream *stream = xcalloc(1, sizeof *stream);
 
 	*stream = (struct stream){
 		.framing = framing,
 		.fn = fn,
+		.ahead = ahead,
 		.owner = owner,
 		.line = buffer_new(),
 		.data = buffer_new(),
+		.earlier = buffer_new(),
+		.between = true,
 	};
 	return stream;
 }
@@ -42,7 +53,47 @@ void stream_free(struct stream *stream)
 		return;
 	evbuffer_free(stream->line);
 	evbuffer_free(stream->data);
+	evbuffer_free(stream->earlier);
 	free(stream);
+}
+
+static bool take_ahead(struct stream *stream, struct rlmd_text bytes, size_t *ret_taken,
+		       struct rlmd_error *err)
+{
+	*ret_taken = 0;
+	return !stream->ahead || stream->ahead(stream->owner, bytes, ret_taken, err);
+}
+
+static void keep_earlier(struct stream *stream, const char *end)
+{
+	if (evbuffer_get_length(stream->earlier) <= EARLIER_MAX)
+		buffer_add(stream->earlier, stream->start, (size_t)(end - stream->start));
+}
+
+static void end_event(struct stream *stream)
+{
+	evbuffer_drain(stream->earlier, evbuffer_get_length(stream->earlier));
+	stream->event[0] = '\0';
+	stream->start = stream->end;
+	stream->between = true;
+}
+
+/* An event with data, which are lent from its bytes if those are `whole`. */
+static bool give(struct stream *stream, struct rlmd_text data, bool whole, struct rlmd_error *err)
+{
+	struct adapter_event event = {.name = text_of(stream->event), .data = data};
+	size_t taken;
+
+	if (evbuffer_get_length(stream->earlier)) {
+		keep_earlier(stream, stream->end);
+		if (!take_ahead(stream, text_in(stream->earlier), &taken, err))
+			return false;
+		if (taken)
+			return true;
+	} else if (whole && stream->end[-1] == '\n') {
+		event.bytes = text_from(stream->start, (size_t)(stream->end - stream->start));
+	}
+	return stream->fn(stream->owner, &event, err);
 }
 
 static bool dispatch(struct stream *stream, struct rlmd_error *err)
@@ -51,14 +102,13 @@ static bool dispatch(struct stream *stream, struct rlmd_error *err)
 	bool ok = true;
 
 	if (stream->only.bytes) {
-		ok = stream->fn(stream->owner, text_of(stream->event), stream->only, err);
+		ok = give(stream, stream->only, true, err);
 		stream->only = (struct rlmd_text){0};
 	} else if (size) {
-		ok = stream->fn(stream->owner, text_of(stream->event),
-				text_slice(text_in(stream->data), 0, size - 1), err);
+		ok = give(stream, text_slice(text_in(stream->data), 0, size - 1), false, err);
 		evbuffer_drain(stream->data, size);
 	}
-	stream->event[0] = '\0';
+	end_event(stream);
 	return ok;
 }
 
@@ -121,13 +171,19 @@ static bool take_sse_line(struct stream *stream, struct rlmd_text line, bool sta
 static bool take_line(struct stream *stream, struct rlmd_text line, bool stays,
 		      struct rlmd_error *err)
 {
-	if (!stream->begun && line.size >= 3 && !memcmp(line.bytes, BOM, 3))
+	bool ok;
+
+	if (!stream->begun && line.size >= 3 && !memcmp(line.bytes, BOM, 3)) {
 		line = text_from(line.bytes + 3, line.size - 3);
+		stream->start = stays ? line.bytes : stream->start; /* is of no event */
+	}
 	stream->begun = true;
 	if (stream->framing == FRAMING_SSE)
 		return take_sse_line(stream, line, stays, err);
 	line = text_trim(line);
-	return !line.size || stream->fn(stream->owner, text_of(""), line, err);
+	ok = !line.size || give(stream, line, stays, err);
+	end_event(stream);
+	return ok;
 }
 
 /* The line whose beginning came before. */
@@ -140,24 +196,22 @@ static bool take_kept_line(struct stream *stream, struct rlmd_error *err)
 	return ok;
 }
 
-/* Where lines end, which of SSE may be at either of two; each is looked for once. */
+/* Where lines end: the next line feed is looked for once, whatever stands before it. */
 struct ends {
-	const char *lf, *cr, *end;
+	const char *lf, *end;
 	bool sse;
 };
 
-static void find_ends(struct ends *ends, const char *at)
+static const char *find_end(struct ends *ends, const char *at)
 {
-	size_t left = (size_t)(ends->end - at);
+	const char *cr;
 
 	if (!ends->lf || ends->lf < at) {
-		ends->lf = memchr(at, '\n', left);
+		ends->lf = memchr(at, '\n', (size_t)(ends->end - at));
 		ends->lf = ends->lf ? ends->lf : ends->end;
 	}
-	if (!ends->cr || ends->cr < at) {
-		ends->cr = ends->sse ? memchr(at, '\r', left) : NULL;
-		ends->cr = ends->cr ? ends->cr : ends->end;
-	}
+	cr = ends->sse ? memchr(at, '\r', (size_t)(ends->lf - at)) : NULL;
+	return cr ? cr : ends->lf;
 }
 
 /* A line that has ended: `rest` of it, after what came before. */
@@ -169,61 +223,70 @@ static bool end_line(struct stream *stream, struct rlmd_text rest, struct rlmd_e
 	return take_kept_line(stream, err);
 }
 
-/* Nearly all of a stream has this form: one line of data, and the empty one that ends its event.
- * None of it has to be kept until then. */
-static bool is_plain_event(const struct stream *stream, struct rlmd_text line, const char *next)
+/* A line, or what there is of it. */
+static bool feed_line(struct stream *stream, struct ends *ends, const char *at,
+		      struct rlmd_error *err)
 {
-	return line.size >= DATA_SIZE && line.size < REPLY_EVENT_MAX && *next == '\n' &&
-	       !memcmp(line.bytes, DATA, DATA_SIZE) && stream->begun && !*stream->event &&
-	       !stream->after_cr && !stream->only.bytes && !evbuffer_get_length(stream->line) &&
-	       !evbuffer_get_length(stream->data);
+	const char *stop = find_end(ends, at);
+	struct rlmd_text rest = text_from(at, (size_t)(stop - at));
+
+	stream->between = false;
+	stream->end = stop;
+	if (evbuffer_get_length(stream->line) + rest.size > REPLY_EVENT_MAX)
+		return error_set(err, RLMD_ERROR_BAD_REPLY, "a line is longer than %d MiB",
+				 REPLY_EVENT_MAX >> 20);
+	if (stop == ends->end) {
+		buffer_add(stream->line, rest.bytes, rest.size);
+		return true;
+	}
+	stream->end++;
+	if (*stop == '\r' && stream->end == ends->end)
+		stream->after_cr = true;
+	else if (*stop == '\r' && *stream->end == '\n')
+		stream->end++;
+	return end_line(stream, rest, err);
 }
 
 static bool feed(struct stream *stream, struct rlmd_text text, struct rlmd_error *err)
 {
-	const char *at = text.bytes, *end = at + text.size, *stop;
-	struct ends ends = {NULL, NULL, end, stream->framing == FRAMING_SSE};
+	struct ends ends = {.end = text.bytes + text.size, .sse = stream->framing == FRAMING_SSE};
+	size_t taken;
 
-	for (; at < end; at = stop + 1) {
-		bool paired = stream->after_cr && *at == '\n';
-		struct rlmd_text rest;
+	stream->after_cr = false;
+	stream->start = stream->end = text.bytes;
+	while (stream->end < ends.end) {
+		const char *at = stream->end;
 
-		find_ends(&ends, at);
-		stop = ends.lf < ends.cr ? ends.lf : ends.cr;
-		rest = text_from(at, (size_t)(stop - at));
-		if (ends.sse && ends.lf < ends.cr && stop + 1 < end &&
-		    is_plain_event(stream, rest, stop + 1)) {
-			rest = text_from(at + DATA_SIZE, rest.size - DATA_SIZE);
-			if (!stream->fn(stream->owner, (struct rlmd_text){"", 0}, rest, err))
+		if (stream->between) {
+			if (!take_ahead(stream, text_from(at, (size_t)(ends.end - at)), &taken,
+					err))
 				return false;
-			stop++;
-			continue;
+			at = stream->start = stream->end = at + taken;
 		}
-		stream->after_cr = false;
-		if (evbuffer_get_length(stream->line) + rest.size > REPLY_EVENT_MAX)
-			return error_set(err, RLMD_ERROR_BAD_REPLY, "a line is longer than %d MiB",
-					 REPLY_EVENT_MAX >> 20);
-		if (stop == end) {
-			buffer_add(stream->line, rest.bytes, rest.size);
-			return true;
-		}
-		stream->after_cr = *stop == '\r';
-		if (!paired && !end_line(stream, rest, err))
+		if (at < ends.end && !feed_line(stream, &ends, at, err))
 			return false;
 	}
+	if (!stream->between)
+		keep_earlier(stream, ends.end);
 	return true;
 }
 
 bool stream_feed(struct stream *stream, struct rlmd_text text, struct rlmd_error *err)
 {
-	bool ok = !text.size || feed(stream, text, err);
+	bool ok;
 
+	if (stream->after_cr && text.size && *text.bytes == '\n') {
+		stream->after_cr = false;
+		text = text_slice(text, 1, text.size);
+	}
+	ok = !text.size || feed(stream, text, err);
 	keep_only(stream);
 	return ok;
 }
 
 bool stream_end(struct stream *stream, struct rlmd_error *err)
 {
+	stream->start = stream->end = NULL;
 	if (evbuffer_get_length(stream->line) && !take_kept_line(stream, err))
 		return false;
 	return dispatch(stream, err);

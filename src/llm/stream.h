@@ -14,13 +14,19 @@
 #include "llm/adapter.h"
 
 struct stream;
-typedef bool stream_event_fn(void *owner, struct rlmd_text event, struct rlmd_text data,
+typedef bool stream_event_fn(void *owner, const struct adapter_event *, struct rlmd_error *);
+
+/* Asked at the beginning of each event: how many bytes are events that need no reading, for they
+ * were taken. All of the last one is among them. */
+typedef bool stream_ahead_fn(void *owner, struct rlmd_text bytes, size_t *ret_taken,
 			     struct rlmd_error *);
 
-struct stream *stream_new(enum adapter_framing, stream_event_fn *, void *owner);
+/* `ahead` may be NULL. */
+struct stream *stream_new(enum adapter_framing, stream_event_fn *, stream_ahead_fn *ahead,
+			  void *owner);
 void stream_free(struct stream *);
 
-/* Feeds bytes; false once the callback said so or an event outgrew REPLY_EVENT_MAX. */
+/* Feeds bytes; false once a callback said so or an event outgrew REPLY_EVENT_MAX. */
 bool stream_feed(struct stream *, struct rlmd_text, struct rlmd_error *);
 
 /* The end of the body. The bytes that are there count, without the blank line that ends an SSE

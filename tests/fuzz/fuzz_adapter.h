@@ -28,7 +28,7 @@ typedef void fuzz_words_fn(const json_t *event, struct evbuffer *text, struct ev
 struct fuzz_hearing {
 	const struct adapter *adapter;
 	struct reply *reply;
-	bool apart;                       /* each event by itself */
+	bool read;                        /* all events are, none is taken as expected */
 	fuzz_words_fn *words;             /* or NULL */
 	struct evbuffer *text, *thinking; /* what it took */
 	bool unread;                      /* an event that jansson does not take: a huge number */
@@ -53,24 +53,31 @@ static inline void fuzz_compare_words(struct fuzz_hearing *hearing, struct rlmd_
 		hearing->words(event, hearing->text, hearing->thinking);
 }
 
-static inline bool fuzz_hear(void *owner, struct rlmd_text event, struct rlmd_text data,
-			     struct rlmd_error *err)
+static inline bool fuzz_hear(void *owner, const struct adapter_event *event, struct rlmd_error *err)
 {
 	struct fuzz_hearing *hearing = owner;
-	bool over = hearing->reply->finished, ok;
+	bool over = hearing->reply->finished;
+	bool ok = hearing->adapter->event(hearing->reply, event, err);
 
-	if (hearing->apart)
-		event_pattern_forget(&hearing->reply->pattern);
-	ok = hearing->adapter->event(hearing->reply, event, data, err);
 	if (ok && !over && hearing->words)
-		fuzz_compare_words(hearing, data);
+		fuzz_compare_words(hearing, event->data);
 	return ok;
+}
+
+static inline bool fuzz_ahead(void *owner, struct rlmd_text bytes, size_t *ret_taken,
+			      struct rlmd_error *err)
+{
+	struct fuzz_hearing *hearing = owner;
+
+	return hearing->reply->finished ||
+	       reply_take_expected(hearing->reply, bytes, ret_taken, err);
 }
 
 static inline bool fuzz_feed(struct fuzz_hearing *hearing, struct rlmd_text bytes, size_t piece,
 			     struct rlmd_error *err)
 {
-	struct stream *stream = stream_new(hearing->adapter->framing, fuzz_hear, hearing);
+	struct stream *stream = stream_new(hearing->adapter->framing, fuzz_hear,
+					   hearing->read ? NULL : fuzz_ahead, hearing);
 	bool ok = true;
 
 	while (ok && bytes.size) {
@@ -129,21 +136,21 @@ static inline bool fuzz_stream(const struct adapter *adapter, fuzz_words_fn *wor
 			       struct rlmd_error *err)
 {
 	auto_evbuffer struct evbuffer *text = evbuffer_new(), *thinking = evbuffer_new();
-	struct fuzz_hearing hearing = {adapter, reply, false, words, text, thinking, false};
-	struct rlmd_error apart_err = {0};
-	struct reply apart;
+	struct fuzz_hearing hearing = {adapter, reply, true, words, text, thinking, false};
+	struct rlmd_error expected_err = {0};
+	struct reply expected;
 	bool ok = fuzz_feed(&hearing, bytes, piece, err);
 
 	if (ok && !hearing.unread) {
 		fuzz_same_text(bytes_text(&reply->text.bytes), text_in(text));
 		fuzz_same_text(bytes_text(&reply->thinking.bytes), text_in(thinking));
 	}
-	reply_init(&apart);
-	hearing = (struct fuzz_hearing){.adapter = adapter, .reply = &apart, .apart = true};
-	fuzz_require(fuzz_feed(&hearing, bytes, piece, &apart_err) == ok);
-	fuzz_require(!strcmp(err->text, apart_err.text));
-	fuzz_same(reply, &apart);
-	reply_done(&apart);
+	reply_init(&expected);
+	hearing = (struct fuzz_hearing){.adapter = adapter, .reply = &expected};
+	fuzz_require(fuzz_feed(&hearing, bytes, piece, &expected_err) == ok);
+	fuzz_require(!strcmp(err->text, expected_err.text));
+	fuzz_same(reply, &expected);
+	reply_done(&expected);
 	return ok;
 }
 

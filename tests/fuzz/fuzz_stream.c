@@ -12,15 +12,14 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static bool on_event(void *owner, struct rlmd_text event, struct rlmd_text data,
-		     struct rlmd_error *err)
+static bool on_event(void *owner, const struct adapter_event *event, struct rlmd_error *err)
 {
 	struct evbuffer *events = owner;
 
 	(void)err;
-	evbuffer_add(events, event.bytes, event.size);
+	evbuffer_add(events, event->name.bytes, event->name.size);
 	evbuffer_add(events, "", 1);
-	evbuffer_add(events, data.bytes, data.size);
+	evbuffer_add(events, event->data.bytes, event->data.size);
 	evbuffer_add(events, "", 1);
 	return true;
 }
@@ -29,7 +28,7 @@ static char *events_of(enum adapter_framing framing, struct rlmd_text bytes, siz
 		       size_t *ret_size)
 {
 	struct evbuffer *events = evbuffer_new();
-	struct stream *stream = stream_new(framing, on_event, events);
+	struct stream *stream = stream_new(framing, on_event, NULL, events);
 	char *string;
 
 	while (bytes.size) {

@@ -42,12 +42,20 @@ struct hearing {
 	struct reply *reply;
 };
 
-static inline bool hear(void *owner, struct rlmd_text event, struct rlmd_text data,
-			struct rlmd_error *err)
+static inline bool hear(void *owner, const struct adapter_event *event, struct rlmd_error *err)
 {
 	struct hearing *hearing = owner;
 
-	return hearing->adapter->event(hearing->reply, event, data, err);
+	return hearing->adapter->event(hearing->reply, event, err);
+}
+
+static inline bool hear_ahead(void *owner, struct rlmd_text bytes, size_t *ret_taken,
+			      struct rlmd_error *err)
+{
+	struct hearing *hearing = owner;
+
+	return hearing->reply->finished ||
+	       reply_take_expected(hearing->reply, bytes, ret_taken, err);
 }
 
 /* A stream that comes in two pieces, copied so that a sanitizer sees every byte read beyond. */
@@ -57,7 +65,7 @@ static inline struct outcome stream_split(const struct adapter *adapter, struct 
 	struct outcome outcome = {0};
 	struct reply reply;
 	struct hearing hearing = {adapter, &reply};
-	struct stream *stream = stream_new(adapter->framing, hear, &hearing);
+	struct stream *stream = stream_new(adapter->framing, hear, hear_ahead, &hearing);
 	char *head = xstrndup(bytes.bytes, split);
 	char *tail = xstrndup(bytes.bytes + split, bytes.size - split);
 

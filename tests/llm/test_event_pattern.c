@@ -43,9 +43,9 @@ static void assert_found(const struct event_pattern *pattern, const char *event,
 {
 	char *copy = xstrndup(event, strlen(event)), *owned = NULL;
 	struct json_view text;
-	bool found = event_pattern_find(pattern, text_from(copy, strlen(event)), &text);
+	size_t size = event_pattern_find(pattern, text_from(copy, strlen(event)), &text);
 
-	if (found != (expected != NULL))
+	if (size != (expected ? strlen(event) : 0))
 		fail_msg("%s", event);
 	if (expected)
 		assert_true(text_equal(json_view_text(&text, &owned), expected));
@@ -75,7 +75,6 @@ static void what_is_another_event(void **state)
 		"{\"a\":1,\"text\":\"one\"",
 		"{\"a\":2,\"text\":\"one\",\"b\":[null]}",
 		"{\"a\":1,\"text\":\"one\",\"b\":[true]}",
-		"{\"a\":1,\"text\":\"one\",\"b\":[null]} ",
 		"{\"a\":1,\"text\":\"one\",\"b\":[null]",
 		"{\"a\":1,\"text\":null,\"b\":[null]}",
 		"{\"a\":1,\"text\":\"o\"e\",\"b\":[null]}",

@@ -561,6 +561,7 @@ static void text_is_bounded(void **state)
 {
 	size_t half = REPLY_TEXT_MAX / 2 + 1;
 	char *letters = xcalloc(half + 1, 1);
+	struct adapter_event event = {0};
 	struct rlmd_error error = {0};
 	struct reply reply;
 	char *data;
@@ -569,8 +570,9 @@ static void text_is_bounded(void **state)
 	memset(letters, 'a', half);
 	data = xasprintf("{\"choices\":[{\"delta\":{\"content\":\"%s\"}}]}", letters);
 	reply_init(&reply);
-	assert_true(openai->event(&reply, text_of(""), text_of(data), &error));
-	assert_false(openai->event(&reply, text_of(""), text_of(data), &error));
+	event.data = text_of(data);
+	assert_true(openai->event(&reply, &event, &error));
+	assert_false(openai->event(&reply, &event, &error));
 	assert_int_equal(error.kind, RLMD_ERROR_BAD_REPLY);
 	assert_true(reply.text.bytes.size <= REPLY_TEXT_MAX);
 	reply_done(&reply);

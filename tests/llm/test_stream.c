@@ -15,33 +15,54 @@
 #include "effort.h"
 #include "llm/stream.h"
 
-/* Events as one string: "name=data;" each. */
+/* Events as one string: "name=data;" each, or "+" for one that was taken ahead. */
 struct record {
 	struct evbuffer *events; /* owned */
+	const char *expected;    /* an event's bytes: such ones are taken ahead; NULL: none is */
+	size_t whole;            /* events that came with their bytes */
 	size_t refuse_at;        /* the event of this number is refused; 0: none */
 	size_t count;
 };
 
-static bool on_event(void *owner, struct rlmd_text event, struct rlmd_text data,
-		     struct rlmd_error *err)
+static bool on_event(void *owner, const struct adapter_event *event, struct rlmd_error *err)
 {
 	struct record *record = owner;
 
-	evbuffer_add(record->events, event.bytes, event.size);
+	if (event->bytes.size) {
+		assert_true(event->data.bytes >= event->bytes.bytes);
+		assert_true(event->data.bytes + event->data.size <
+			    event->bytes.bytes + event->bytes.size);
+		assert_int_equal(event->bytes.bytes[event->bytes.size - 1], '\n');
+		record->whole++;
+	}
+	evbuffer_add(record->events, event->name.bytes, event->name.size);
 	evbuffer_add(record->events, "=", 1);
-	evbuffer_add(record->events, data.bytes, data.size);
+	evbuffer_add(record->events, event->data.bytes, event->data.size);
 	evbuffer_add(record->events, ";", 1);
 	if (++record->count == record->refuse_at)
 		return error_set(err, RLMD_ERROR_REFUSED, "enough");
 	return true;
 }
 
-/* Feeds pieces of `step` bytes after a first one of `first`. */
-static char *events_of(enum adapter_framing framing, struct rlmd_text bytes, size_t first,
-		       size_t step)
+static bool on_ahead(void *owner, struct rlmd_text bytes, size_t *ret_taken, struct rlmd_error *err)
 {
-	struct record record = {.events = evbuffer_new()};
-	struct stream *stream = stream_new(framing, on_event, &record);
+	struct record *record = owner;
+
+	(void)err;
+	while (record->expected &&
+	       text_starts(text_slice(bytes, *ret_taken, bytes.size), record->expected)) {
+		*ret_taken += strlen(record->expected);
+		evbuffer_add(record->events, "+", 1);
+	}
+	return true;
+}
+
+/* Feeds pieces of `step` bytes after a first one of `first`. */
+static char *events_with(const char *expected, enum adapter_framing framing, struct rlmd_text bytes,
+			 size_t first, size_t step)
+{
+	struct record record = {.events = evbuffer_new(), .expected = expected};
+	struct stream *stream = stream_new(framing, on_event, on_ahead, &record);
 	struct rlmd_error error = {0};
 	char *events;
 
@@ -60,22 +81,34 @@ static char *events_of(enum adapter_framing framing, struct rlmd_text bytes, siz
 	return events;
 }
 
-static void assert_events(enum adapter_framing framing, const char *bytes, const char *expected)
+static char *events_of(enum adapter_framing framing, struct rlmd_text bytes, size_t first,
+		       size_t step)
+{
+	return events_with(NULL, framing, bytes, first, step);
+}
+
+static void assert_events_with(const char *ahead, enum adapter_framing framing, const char *bytes,
+			       const char *expected)
 {
 	struct rlmd_text text = text_of(bytes);
 
 	for (size_t first = 0; first <= text.size; first += effort(1, 3)) {
-		char *events = events_of(framing, text, first, text.size);
+		char *events = events_with(ahead, framing, text, first, text.size);
 
 		assert_string_equal(events, expected);
 		free(events);
 	}
 	for (size_t step = 1; step <= 3; step++) {
-		char *events = events_of(framing, text, 0, step);
+		char *events = events_with(ahead, framing, text, 0, step);
 
 		assert_string_equal(events, expected);
 		free(events);
 	}
+}
+
+static void assert_events(enum adapter_framing framing, const char *bytes, const char *expected)
+{
+	assert_events_with(NULL, framing, bytes, expected);
 }
 
 /* The WHATWG standard's rules, one case each. */
@@ -123,10 +156,65 @@ static void lines_of_json(void **state)
 	assert_events(FRAMING_NDJSON, "{\"a\":\r1}\n", "={\"a\":\r1};");
 }
 
+/* Events are asked for before they are read, from their first byte, wherever they are cut. */
+static void events_are_taken_ahead(void **state)
+{
+	static const char lines[] = "id: 1\ndata: a\n\n", feeds[] = "data: a\r\n\r\n";
+	char *longer = xasprintf("data: a\ndata: %020000d\n\n", 1), *events;
+
+	(void)state;
+	assert_events_with("data: a\n\n", FRAMING_SSE,
+			   "data: a\n\ndata: a\n\ndata: b\n\ndata: a\n\n: c\n\ndata: a\n\n",
+			   "++=b;++");
+	assert_events_with("data: a\n\n", FRAMING_SSE,
+			   "data: b\ndata: a\n\nevent: e\ndata: a\n\ndata: a\n", "=b\na;e=a;=a;");
+	assert_events_with(lines, FRAMING_SSE, "id: 1\ndata: a\n\nid: 1\ndata: a\n\ndata: a\n\n",
+			   "++=a;");
+	events = events_with(feeds, FRAMING_SSE, text_of("data: a\r\n\r\ndata: a\n\n"), 0, 100);
+	assert_string_equal(events, "+=a;");
+	free(events);
+	assert_events_with("{}\n", FRAMING_NDJSON, "{}\n{}\n\n{1}\n{}\n{}", "++={1};+={};");
+	/* More than is kept of an event: what it ends with is none of its own. */
+	events = events_with("data: a\n\n", FRAMING_SSE, text_of(longer), 10, 15000);
+	assert_int_equal(strlen(events), strlen("=a\n;") + 20000);
+	free(events);
+	free(longer);
+}
+
+/* Where its data are no copy, an event comes with its bytes. */
+static void events_have_their_bytes(void **state)
+{
+	static const struct {
+		enum adapter_framing framing;
+		const char *bytes;
+		size_t whole;
+	} cases[] = {
+		{FRAMING_SSE, "data: a\n\nevent: e\ndata: b\r\n\r\n", 2},
+		{FRAMING_SSE, "data: a\ndata: b\n\ndata: c\r\rdata: d\n", 0},
+		{FRAMING_SSE,
+		 "\xef\xbb\xbf"
+		 "data: a\n\n",
+		 1},
+		{FRAMING_NDJSON, "{}\n {} \r\n{}", 2},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		struct record record = {.events = evbuffer_new()};
+		struct stream *stream = stream_new(cases[i].framing, on_event, NULL, &record);
+
+		assert_true(stream_feed(stream, text_of(cases[i].bytes), NULL));
+		assert_true(stream_end(stream, NULL));
+		assert_int_equal(record.whole, cases[i].whole);
+		stream_free(stream);
+		evbuffer_free(record.events);
+	}
+}
+
 static void nul_bytes_are_bytes(void **state)
 {
 	struct record record = {.events = evbuffer_new()};
-	struct stream *stream = stream_new(FRAMING_SSE, on_event, &record);
+	struct stream *stream = stream_new(FRAMING_SSE, on_event, NULL, &record);
 
 	(void)state;
 	assert_true(stream_feed(stream, text_from("data: a\0b\n\n", 11), NULL));
@@ -155,7 +243,7 @@ static void long_names_are_cut(void **state)
 static void a_refusal_stops(void **state)
 {
 	struct record record = {.events = evbuffer_new(), .refuse_at = 2};
-	struct stream *stream = stream_new(FRAMING_SSE, on_event, &record);
+	struct stream *stream = stream_new(FRAMING_SSE, on_event, NULL, &record);
 	struct rlmd_error error = {0};
 
 	(void)state;
@@ -171,7 +259,7 @@ static size_t feed_until_refused(enum adapter_framing framing, const char *piece
 				 struct rlmd_error *error)
 {
 	struct record record = {.events = evbuffer_new()};
-	struct stream *stream = stream_new(framing, on_event, &record);
+	struct stream *stream = stream_new(framing, on_event, NULL, &record);
 	size_t size = strlen(piece), fed = 0;
 
 	while (fed < limit && stream_feed(stream, text_from(piece, size), error))
@@ -232,7 +320,7 @@ static void many_line_ends_are_cheap(void **state)
 	size_t size = 1 << 20;
 	char *returns = xcalloc(size, 1);
 	struct record record = {.events = evbuffer_new()};
-	struct stream *stream = stream_new(FRAMING_SSE, on_event, &record);
+	struct stream *stream = stream_new(FRAMING_SSE, on_event, NULL, &record);
 
 	(void)state;
 	memset(returns, '\r', size);
@@ -248,6 +336,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(server_sent_events),
 		cmocka_unit_test(lines_of_json),
+		cmocka_unit_test(events_are_taken_ahead),
+		cmocka_unit_test(events_have_their_bytes),
 		cmocka_unit_test(nul_bytes_are_bytes),
 		cmocka_unit_test(long_names_are_cut),
 		cmocka_unit_test(a_refusal_stops),
