@@ -134,60 +134,74 @@ static void measure(struct client *client, struct row *row, int times)
 	samples_done(&row->floor);
 }
 
-/* A call that costs more than another; and the same two by libcurl alone. */
-struct added {
+/* Calls one at a time, and the same by libcurl alone: what they cost, or, with `less`, how much
+ * more than such ones. */
+struct alone {
 	const char *number; /* of the table */
 	struct samples samples, floor;
-	struct llm *more, *less;
-	const char *more_url, *less_url, *more_body, *less_body;
+	struct llm *llm, *less;
+	const char *prompt, *url, *less_url, *body, *less_body;
+	double target;
 };
 
-/* One call at a time: as many events come at once, and as few, as the server sends. */
-static void compare_added(struct client *client, struct added *row, int times)
+static void compare_alone(struct client *client, struct alone *row, int times)
 {
 	for (int i = 0; i < times; i++) {
-		samples_add(&row->samples, cost(client, row->more, "events=300", ALONE, 1) -
-						   cost(client, row->less, "events=300", ALONE, 1));
-		samples_add(&row->floor,
-			    bare_curl_cost(row->more_url, row->more_body, ALONE) -
-				    bare_curl_cost(row->less_url, row->less_body, ALONE));
+		double own = cost(client, row->llm, row->prompt, ALONE, 1);
+		double bare = bare_curl_cost(row->url, row->body, ALONE);
+
+		if (row->less) {
+			own -= cost(client, row->less, row->prompt, ALONE, 1);
+			bare -= bare_curl_cost(row->less_url, row->less_body, ALONE);
+		}
+		samples_add(&row->samples, own);
+		samples_add(&row->floor, bare);
 	}
-	measure_at_most(row->number, &row->samples, &row->floor, 1.2);
+	measure_at_most(row->number, &row->samples, &row->floor, row->target);
 	samples_done(&row->samples);
 	samples_done(&row->floor);
 }
 
-static void compare_all_added(struct client *client, const struct server *plain,
+#define BODY(events)   "{\"messages\":[{\"content\":\"events=" events "\"}]}"
+#define STREAM(events) "{\"messages\":[{\"content\":\"events=" events "\"}],\"stream\":true}"
+
+static void compare_all_alone(struct client *client, const struct server *plain,
 			      const struct server *tls, int times)
 {
-	static const char stream[] =
-		"{\"messages\":[{\"content\":\"events=300\"}],\"stream\":true}";
-	static const char whole[] = "{\"messages\":[{\"content\":\"events=300\"}]}";
 	auto_free char *url = xasprintf("%s/v1/chat/completions", plain->url);
 	auto_free char *tls_url = xasprintf("https%s/v1/chat/completions", tls->url + 4);
-	struct added rows[] = {
-		{"11s",
-		 {.what = "what 300 events add to a call, CPU"},
-		 {.what = "what they add to libcurl alone"},
-		 client->plain,
-		 client->whole,
-		 url,
-		 url,
-		 stream,
-		 whole},
-		{"11",
-		 {.what = "what TLS adds to a call, CPU"},
-		 {.what = "what it adds to libcurl alone"},
-		 client->tls,
-		 client->whole,
-		 tls_url,
-		 url,
-		 whole,
-		 whole},
+	struct alone rows[] = {
+		{.number = "11s",
+		 .samples = {.what = "a stream of 300 events alone, CPU"},
+		 .floor = {.what = "libcurl, the same bytes"},
+		 .llm = client->plain,
+		 .prompt = "events=300",
+		 .url = url,
+		 .body = STREAM("300"),
+		 .target = 1.3},
+		{.number = "11s",
+		 .samples = {.what = "a stream of 1000 events alone, CPU"},
+		 .floor = {.what = "libcurl, the same bytes"},
+		 .llm = client->plain,
+		 .prompt = "events=1000",
+		 .url = url,
+		 .body = STREAM("1000"),
+		 .target = 1.3},
+		{.number = "11",
+		 .samples = {.what = "what TLS adds to a call, CPU"},
+		 .floor = {.what = "what it adds to libcurl alone"},
+		 .llm = client->tls,
+		 .less = client->whole,
+		 .prompt = "events=300",
+		 .url = tls_url,
+		 .less_url = url,
+		 .body = BODY("300"),
+		 .less_body = BODY("300"),
+		 .target = 1.2},
 	};
 
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-		compare_added(client, &rows[i], times);
+		compare_alone(client, &rows[i], times);
 }
 
 static void compare(struct client *client, int times)
@@ -290,8 +304,8 @@ int main(int argc, char **argv)
 	client.whole = llm_at(&client, "whole", &plain, true);
 	client.tls = llm_at(&client, "tls", &tls, true);
 	if (argc == 4) {
+		compare_all_alone(&client, &plain, &tls, measure_count(argv[3]));
 		compare(&client, measure_count(argv[3]));
-		compare_all_added(&client, &plain, &tls, measure_count(argv[3]));
 	} else {
 		repeat(&client, argv + 3);
 	}
