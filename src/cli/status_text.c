@@ -4,10 +4,14 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/buffer.h"
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/money.h"
 #include "base/text.h"
+
+enum { ESCAPED_MAX = 4 }; /* bytes that text_escape() makes of one, at most */
 
 static void write_counts(const json_t *object, struct evbuffer *out)
 {
@@ -29,9 +33,10 @@ static void write_counts(const json_t *object, struct evbuffer *out)
 /* Names and reasons are of others: no control character of theirs comes to a terminal. */
 static void write_name(const char *name, struct evbuffer *out)
 {
-	char escaped[1024];
+	size_t room = strlen(name) * ESCAPED_MAX + 1;
+	auto_free char *escaped = xcalloc(room, 1);
 
-	text_escape(text_of(name), escaped, sizeof escaped);
+	text_escape(text_of(name), escaped, room);
 	buffer_add(out, escaped, strlen(escaped));
 }
 
