@@ -207,7 +207,7 @@ static inline void take_inside(struct json_scan *scan, bool *ret_escaped)
 {
 	do
 		scan->at = skip_plain(scan->at, scan->end);
-	while (scan->at < scan->end && take_special(scan, ret_escaped));
+	while (scan->at < scan->end && *scan->at != '"' && take_special(scan, ret_escaped));
 }
 
 static int compare_offsets(const void *offset, const void *string)
@@ -255,21 +255,12 @@ static bool take_string(struct json_scan *scan, struct json_view *ret)
 
 bool json_scan_string(struct rlmd_text text, struct json_view *ret)
 {
-	const char *end = text.bytes + text.size, *plain;
 	struct json_scan scan;
 
 	if (!text.size || *text.bytes != '"')
 		return false;
-	plain = skip_plain(text.bytes + 1, end);
-	if (plain < end && *plain == '"') { /* as of most pieces of a stream */
-		*ret = (struct json_view){
-			.kind = JSON_VIEW_STRING,
-			.text = text_from(text.bytes + 1, (size_t)(plain - text.bytes - 1)),
-		};
-		return true;
-	}
 	scan.at = text.bytes;
-	scan.end = end;
+	scan.end = text.bytes + text.size;
 	scan.error = NULL;
 	scan.ahead = NULL;
 	return take_string(&scan, ret);
