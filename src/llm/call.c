@@ -550,24 +550,25 @@ static void call_read_whole(struct call *call)
 
 /* --- answers -------------------------------------------------------------------------- */
 
+static bool wants_more(const struct call *call)
+{
+	return !call->reply.overlong && !call->reply.repeating;
+}
+
 static bool on_event(void *owner, const struct adapter_event *event, struct rlmd_error *err)
 {
 	struct call *call = owner;
 
 	if (call->reply.finished)
 		return true;
-	return call->provider->adapter->event(&call->reply, event, err) && !call->reply.overlong &&
-	       !call->reply.repeating;
+	return call->provider->adapter->event(&call->reply, event, err) && wants_more(call);
 }
 
 static bool on_ahead(void *owner, struct rlmd_text bytes, size_t *ret_taken, struct rlmd_error *err)
 {
 	struct call *call = owner;
 
-	if (call->reply.finished)
-		return true;
-	return reply_take_expected(&call->reply, bytes, ret_taken, err) && !call->reply.overlong &&
-	       !call->reply.repeating;
+	return reply_take_expected(&call->reply, bytes, ret_taken, err) && wants_more(call);
 }
 
 /* A server may answer a request for a stream as a whole, and one for a whole by a stream. A line of

@@ -402,11 +402,16 @@ bool reply_take_expected(struct reply *reply, struct rlmd_text bytes, size_t *re
 	struct json_view string;
 	bool ok;
 
+	*ret_taken = 0;
+	if (reply->finished)
+		return true;
+	/* Near its bound a reply ends with a whole string. */
 	do {
 		used = 0;
 		while ((size = event_pattern_find(&reply->pattern,
 						  text_slice(bytes, taken, bytes.size), &string)) &&
-		       string.text.size <= sizeof strings - used) {
+		       string.text.size <= sizeof strings - used &&
+		       (!used || !may_be_beyond(reply, used + string.text.size))) {
 			used += json_view_copy(&string, strings + used);
 			taken += size;
 		}

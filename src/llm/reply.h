@@ -110,7 +110,7 @@ bool reply_waits(const struct reply *);
 void reply_expect(struct reply *, struct rlmd_text bytes, bool alone, const struct json_view *text,
 		  const struct json_view *thinking, const struct json_view *idle);
 /* Takes the strings of events as expected that the bytes begin with, which so need no reading:
- * `ret_taken` bytes of them. */
+ * `ret_taken` bytes of them; none of a reply that has finished. */
 bool reply_take_expected(struct reply *, struct rlmd_text bytes, size_t *ret_taken,
 			 struct rlmd_error *);
 /* Drops what the answer repeats at its end, if it does; idempotent. */

@@ -13,18 +13,17 @@ enum { EARLIER_MAX = 16 << 10 }; /* bytes: a longer event is none that was expec
 struct stream {
 	enum adapter_framing framing;
 	stream_event_fn *fn;
-	stream_ahead_fn *ahead; /* or NULL */
-	void *owner;            /* lent */
-	struct evbuffer *line;  /* owned: the line that has not ended yet */
-	struct evbuffer *data;  /* owned: SSE's data lines so far, each ended by a line feed */
-	struct rlmd_text only;  /* lent while feeding: SSE's data, of one line that needs no copy */
-	char event[64];         /* SSE's event field; a longer one is unknown to us anyway */
+	stream_ahead_fn *ahead;
+	void *owner;           /* lent */
+	struct evbuffer *line; /* owned: the line that has not ended yet */
+	struct evbuffer *data; /* owned: SSE's data lines so far, each ended by a line feed */
+	struct rlmd_text only; /* lent while feeding: SSE's data, of one line that needs no copy */
+	char event[64];        /* SSE's event field; a longer one is unknown to us anyway */
 	/* The bytes of the event that has not ended yet: owned, those of earlier feedings, or a bit
 	 * more than EARLIER_MAX of them; and lent, those of this one, to the end of their last
 	 * line. */
 	struct evbuffer *earlier;
 	const char *start, *end;
-	bool between;  /* no such event has begun */
 	bool begun;    /* the first line is over: no byte order mark any more */
 	bool after_cr; /* a line feed now belongs to the carriage return before it */
 };
@@ -42,7 +41,6 @@ struct stream *stream_new(enum adapter_framing framing, stream_event_fn *fn, str
 		.line = buffer_new(),
 		.data = buffer_new(),
 		.earlier = buffer_new(),
-		.between = true,
 	};
 	return stream;
 }
@@ -57,17 +55,16 @@ void stream_free(struct stream *stream)
 	free(stream);
 }
 
-static bool take_ahead(struct stream *stream, struct rlmd_text bytes, size_t *ret_taken,
-		       struct rlmd_error *err)
+/* No event has begun that has not ended. */
+static bool is_between(const struct stream *stream)
 {
-	*ret_taken = 0;
-	return !stream->ahead || stream->ahead(stream->owner, bytes, ret_taken, err);
+	return stream->start == stream->end && !evbuffer_get_length(stream->earlier);
 }
 
-static void keep_earlier(struct stream *stream, const char *end)
+static void keep_earlier(struct stream *stream)
 {
 	if (evbuffer_get_length(stream->earlier) <= EARLIER_MAX)
-		buffer_add(stream->earlier, stream->start, (size_t)(end - stream->start));
+		buffer_add(stream->earlier, stream->start, (size_t)(stream->end - stream->start));
 }
 
 static void end_event(struct stream *stream)
@@ -75,7 +72,6 @@ static void end_event(struct stream *stream)
 	evbuffer_drain(stream->earlier, evbuffer_get_length(stream->earlier));
 	stream->event[0] = '\0';
 	stream->start = stream->end;
-	stream->between = true;
 }
 
 /* An event with data, which are lent from its bytes if those are `whole`. */
@@ -85,8 +81,8 @@ static bool give(struct stream *stream, struct rlmd_text data, bool whole, struc
 	size_t taken;
 
 	if (evbuffer_get_length(stream->earlier)) {
-		keep_earlier(stream, stream->end);
-		if (!take_ahead(stream, text_in(stream->earlier), &taken, err))
+		keep_earlier(stream);
+		if (!stream->ahead(stream->owner, text_in(stream->earlier), &taken, err))
 			return false;
 		if (taken)
 			return true;
@@ -230,7 +226,6 @@ static bool feed_line(struct stream *stream, struct ends *ends, const char *at,
 	const char *stop = find_end(ends, at);
 	struct rlmd_text rest = text_from(at, (size_t)(stop - at));
 
-	stream->between = false;
 	stream->end = stop;
 	if (evbuffer_get_length(stream->line) + rest.size > REPLY_EVENT_MAX)
 		return error_set(err, RLMD_ERROR_BAD_REPLY, "a line is longer than %d MiB",
@@ -257,17 +252,17 @@ static bool feed(struct stream *stream, struct rlmd_text text, struct rlmd_error
 	while (stream->end < ends.end) {
 		const char *at = stream->end;
 
-		if (stream->between) {
-			if (!take_ahead(stream, text_from(at, (size_t)(ends.end - at)), &taken,
-					err))
+		if (is_between(stream)) {
+			if (!stream->ahead(stream->owner, text_from(at, (size_t)(ends.end - at)),
+					   &taken, err))
 				return false;
 			at = stream->start = stream->end = at + taken;
 		}
 		if (at < ends.end && !feed_line(stream, &ends, at, err))
 			return false;
 	}
-	if (!stream->between)
-		keep_earlier(stream, ends.end);
+	if (!is_between(stream))
+		keep_earlier(stream);
 	return true;
 }
 

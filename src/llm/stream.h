@@ -16,12 +16,11 @@
 struct stream;
 typedef bool stream_event_fn(void *owner, const struct adapter_event *, struct rlmd_error *);
 
-/* Asked at the beginning of each event: how many bytes are events that need no reading, for they
- * were taken. All of the last one is among them. */
+/* Asked at the beginning of each event: how many bytes, or 0, are events that need no reading, for
+ * they were taken. All of the last one is among them. */
 typedef bool stream_ahead_fn(void *owner, struct rlmd_text bytes, size_t *ret_taken,
 			     struct rlmd_error *);
 
-/* `ahead` may be NULL. */
 struct stream *stream_new(enum adapter_framing, stream_event_fn *, stream_ahead_fn *ahead,
 			  void *owner);
 void stream_free(struct stream *);

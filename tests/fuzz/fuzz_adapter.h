@@ -69,15 +69,15 @@ static inline bool fuzz_ahead(void *owner, struct rlmd_text bytes, size_t *ret_t
 {
 	struct fuzz_hearing *hearing = owner;
 
-	return hearing->reply->finished ||
-	       reply_take_expected(hearing->reply, bytes, ret_taken, err);
+	*ret_taken = 0;
+	return hearing->read || reply_take_expected(hearing->reply, bytes, ret_taken, err);
 }
 
 static inline bool fuzz_feed(struct fuzz_hearing *hearing, struct rlmd_text bytes, size_t piece,
 			     struct rlmd_error *err)
 {
-	struct stream *stream = stream_new(hearing->adapter->framing, fuzz_hear,
-					   hearing->read ? NULL : fuzz_ahead, hearing);
+	struct stream *stream = stream_new(hearing->adapter->framing, fuzz_hear, fuzz_ahead,
+					   hearing);
 	bool ok = true;
 
 	while (ok && bytes.size) {

@@ -24,11 +24,18 @@ static bool on_event(void *owner, const struct adapter_event *event, struct rlmd
 	return true;
 }
 
+static bool on_ahead(void *owner, struct rlmd_text bytes, size_t *ret_taken, struct rlmd_error *err)
+{
+	(void)owner, (void)bytes, (void)err;
+	*ret_taken = 0;
+	return true;
+}
+
 static char *events_of(enum adapter_framing framing, struct rlmd_text bytes, size_t piece,
 		       size_t *ret_size)
 {
 	struct evbuffer *events = evbuffer_new();
-	struct stream *stream = stream_new(framing, on_event, NULL, events);
+	struct stream *stream = stream_new(framing, on_event, on_ahead, events);
 	char *string;
 
 	while (bytes.size) {

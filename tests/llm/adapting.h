@@ -54,8 +54,7 @@ static inline bool hear_ahead(void *owner, struct rlmd_text bytes, size_t *ret_t
 {
 	struct hearing *hearing = owner;
 
-	return hearing->reply->finished ||
-	       reply_take_expected(hearing->reply, bytes, ret_taken, err);
+	return reply_take_expected(hearing->reply, bytes, ret_taken, err);
 }
 
 /* A stream that comes in two pieces, copied so that a sanitizer sees every byte read beyond. */

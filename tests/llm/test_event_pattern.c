@@ -95,6 +95,22 @@ static void what_is_another_event(void **state)
 	event_pattern_done(&pattern);
 }
 
+/* An event ends where its bytes do, whatever stands behind them. */
+static void what_stands_behind(void **state)
+{
+	static const char line[] = "{\"text\":\"one\"}\n",
+			  lines[] = "{\"text\":\"two\"}\n{\"text\"";
+	struct event_pattern pattern = pattern_of(line);
+	struct json_view text;
+
+	(void)state;
+	assert_found(&pattern, "{\"text\":\"two\"}\n", "two");
+	assert_found(&pattern, "{\"text\":\"two\"} \n", NULL);
+	assert_found(&pattern, "{\"text\":\"two\"}", NULL);
+	assert_int_equal(event_pattern_find(&pattern, text_of(lines), &text), strlen(line));
+	event_pattern_done(&pattern);
+}
+
 /* A string that nobody reads may differ as well, on either side. */
 static void an_idle_string(void **state)
 {
@@ -135,9 +151,8 @@ static void what_is_kept(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(another_text),
-		cmocka_unit_test(what_is_another_event),
-		cmocka_unit_test(an_idle_string),
+		cmocka_unit_test(another_text),       cmocka_unit_test(what_is_another_event),
+		cmocka_unit_test(what_stands_behind), cmocka_unit_test(an_idle_string),
 		cmocka_unit_test(what_is_kept),
 	};
 

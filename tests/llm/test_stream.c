@@ -49,6 +49,7 @@ static bool on_ahead(void *owner, struct rlmd_text bytes, size_t *ret_taken, str
 	struct record *record = owner;
 
 	(void)err;
+	*ret_taken = 0;
 	while (record->expected &&
 	       text_starts(text_slice(bytes, *ret_taken, bytes.size), record->expected)) {
 		*ret_taken += strlen(record->expected);
@@ -201,7 +202,7 @@ static void events_have_their_bytes(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
 		struct record record = {.events = evbuffer_new()};
-		struct stream *stream = stream_new(cases[i].framing, on_event, NULL, &record);
+		struct stream *stream = stream_new(cases[i].framing, on_event, on_ahead, &record);
 
 		assert_true(stream_feed(stream, text_of(cases[i].bytes), NULL));
 		assert_true(stream_end(stream, NULL));
@@ -214,7 +215,7 @@ static void events_have_their_bytes(void **state)
 static void nul_bytes_are_bytes(void **state)
 {
 	struct record record = {.events = evbuffer_new()};
-	struct stream *stream = stream_new(FRAMING_SSE, on_event, NULL, &record);
+	struct stream *stream = stream_new(FRAMING_SSE, on_event, on_ahead, &record);
 
 	(void)state;
 	assert_true(stream_feed(stream, text_from("data: a\0b\n\n", 11), NULL));
@@ -243,7 +244,7 @@ static void long_names_are_cut(void **state)
 static void a_refusal_stops(void **state)
 {
 	struct record record = {.events = evbuffer_new(), .refuse_at = 2};
-	struct stream *stream = stream_new(FRAMING_SSE, on_event, NULL, &record);
+	struct stream *stream = stream_new(FRAMING_SSE, on_event, on_ahead, &record);
 	struct rlmd_error error = {0};
 
 	(void)state;
@@ -259,7 +260,7 @@ static size_t feed_until_refused(enum adapter_framing framing, const char *piece
 				 struct rlmd_error *error)
 {
 	struct record record = {.events = evbuffer_new()};
-	struct stream *stream = stream_new(framing, on_event, NULL, &record);
+	struct stream *stream = stream_new(framing, on_event, on_ahead, &record);
 	size_t size = strlen(piece), fed = 0;
 
 	while (fed < limit && stream_feed(stream, text_from(piece, size), error))
@@ -320,7 +321,7 @@ static void many_line_ends_are_cheap(void **state)
 	size_t size = 1 << 20;
 	char *returns = xcalloc(size, 1);
 	struct record record = {.events = evbuffer_new()};
-	struct stream *stream = stream_new(FRAMING_SSE, on_event, NULL, &record);
+	struct stream *stream = stream_new(FRAMING_SSE, on_event, on_ahead, &record);
 
 	(void)state;
 	memset(returns, '\r', size);
