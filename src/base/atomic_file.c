@@ -74,13 +74,20 @@ bool atomic_file_open(struct atomic_file *file, const char *path, mode_t mode)
 	return atomic_file_open_in(file, AT_FDCWD, path, mode);
 }
 
-static bool give_name(struct atomic_file *file)
+static bool link_as(const struct atomic_file *file, const char *name)
 {
-	auto_free char *name = name_beside(file->path);
 	char self[32];
 
 	snprintf(self, sizeof self, "/proc/self/fd/%d", file->fd);
-	if (linkat(AT_FDCWD, self, file->directory, name, AT_SYMLINK_FOLLOW))
+	return !linkat(AT_FDCWD, self, file->directory, name, AT_SYMLINK_FOLLOW);
+}
+
+/* Gives it a name beside the path, for rename(2) only puts one name in the place of another. */
+static bool give_name(struct atomic_file *file)
+{
+	auto_free char *name = name_beside(file->path);
+
+	if (!link_as(file, name))
 		return false;
 	file->temporary = take_pointer(&name);
 	return true;
@@ -88,9 +95,15 @@ static bool give_name(struct atomic_file *file)
 
 bool atomic_file_commit(struct atomic_file *file, bool durable)
 {
-	if ((durable && fsync(file->fd)) || !may_replace(file->directory, file->path) ||
-	    (!file->temporary && !give_name(file)) ||
-	    renameat(file->directory, file->temporary, file->directory, file->path))
+	if ((durable && fsync(file->fd)) || !may_replace(file->directory, file->path))
+		return false;
+	if (!file->temporary) {
+		if (link_as(file, file->path))
+			return true;
+		if (errno != EEXIST || !give_name(file))
+			return false;
+	}
+	if (renameat(file->directory, file->temporary, file->directory, file->path))
 		return false;
 	free(take_pointer(&file->temporary));
 	return true;

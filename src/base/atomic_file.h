@@ -3,7 +3,8 @@
  *
  * It is written without a name where the file system can do that, so that nothing
  * is left of it after any end of the program; else under a name of its own beside
- * the one that it will have.
+ * the one that it will have. A file that replaces an older one has such a name from its link(2) to
+ * its rename(2), for Linux has no single call for both: a SIGKILL between them leaves it.
  *
  * It takes the place of a regular file only, and of a link to one or to nothing: a device, a FIFO
  * or a socket that was replaced would be missed by all others who use it. Both functions fail with

@@ -4,12 +4,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <setjmp.h>
+#include <stdalign.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -95,6 +97,34 @@ static void test_appears_whole(void **state)
 	}
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0640);
+}
+
+/* A program that is killed at any moment leaves no other name: a new file has one name only. */
+static void test_new_file_has_one_name(void **state)
+{
+	auto_free char *path = in("file");
+	alignas(struct inotify_event) char events[4096];
+	const struct inotify_event *event = (const void *)events;
+	int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	struct atomic_file file;
+	ssize_t size;
+
+	(void)state;
+	assert_true(inotify_add_watch(watch, directory, IN_CREATE | IN_MOVE) >= 0);
+	assert_true(atomic_file_open(&file, path, 0600));
+	if (file.temporary) {
+		atomic_file_done(&file);
+		close(watch);
+		print_message("# skipped: this file system makes no files without names\n");
+		skip();
+	}
+	assert_true(atomic_file_commit(&file, false));
+	atomic_file_done(&file);
+	size = read(watch, events, sizeof events);
+	assert_true(size >= (ssize_t)sizeof *event);
+	assert_string_equal(event->name, "file");
+	assert_int_equal(size, sizeof *event + event->len);
+	close(watch);
 }
 
 static void test_not_committed(void **state)
@@ -199,6 +229,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_appears_whole, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_new_file_has_one_name, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_not_committed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_no_such_directory, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_cannot_be_put_there, set_up, tear_down),
