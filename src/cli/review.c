@@ -272,14 +272,13 @@ static bool carry_out(struct review_command *command, struct rlmd_error *err)
 
 /* --- the result ------------------------------------------------------------------------------ */
 
-static bool write_file(struct sink *sink, const struct rlmd_review *review,
-		       enum rlmd_review_format format, struct rlmd_error *err)
+static bool write_report(struct sink *sink, const struct rlmd_review *review,
+			 enum rlmd_review_format format, struct rlmd_error *err)
 {
 	size_t size;
 	auto_free char *text = rlmd_review_report(review, format, &size);
 
-	return sink_write(sink, (struct rlmd_text){text, size}, err) &&
-	       sink_commit(sink, true, err);
+	return sink_write(sink, (struct rlmd_text){text, size}, err);
 }
 
 /* It is the job's file, which its steps add to. */
@@ -311,12 +310,15 @@ static void write_summary(const struct rlmd_review *review)
 		tell_warning("there is no step summary (GITHUB_STEP_SUMMARY): %s", err.text);
 }
 
-/* Appear all or none; the step summary's failure is only warned of. */
+/* None appears before all are whole. The step summary's failure is only warned of. */
 static bool write_reports(const struct review_command *command, struct rlmd_error *err)
 {
 	for (size_t i = 0; i < FILES; i++)
 		if (command->reports[i] &&
-		    !write_file(command->reports[i], command->review, files[i].format, err))
+		    !write_report(command->reports[i], command->review, files[i].format, err))
+			return error_context(err, "%s", files[i].name);
+	for (size_t i = 0; i < FILES; i++)
+		if (command->reports[i] && !sink_commit(command->reports[i], true, err))
 			return error_context(err, "%s", files[i].name);
 	if (command->session->config.github)
 		write_summary(command->review);

@@ -652,6 +652,12 @@ class ReportsTest(ReviewTest):
             self.assertTrue((self.dir / name).stat().st_size, name)
         self.assertIn("::error file=src/main.c,line=7,endLine=7,title=buffer-overflow::Copies", outcome.out)
 
+    def test_none_where_one_cannot_be_written(self):
+        outcome = self.review(finding(), arguments=["--sarif", "s.sarif", "--junit", "/dev/full"])
+        self.assertEqual(outcome.status, 1, outcome.err)
+        self.assertIn("--junit: /dev/full: cannot write: No space left on device", outcome.err)
+        self.assertFalse((self.dir / "s.sarif").exists())
+
     def test_rdjson(self):
         """A suggestion replaces whole lines, and known findings have their comments already."""
         insert = "--- a/src/main.c\n+++ b/src/main.c\n@@ -7,0 +8,1 @@\n+\tname[7] = 0;\n"
