@@ -2,17 +2,14 @@
  * rlmd review: a task over a tree of files, whose answer is findings; and a gate for pipelines.
  *
  * The model is told what is wrong with the form of its answer, and the findings are put in their
- * places when there is one. Reports appear all or none, and none of a review that failed.
+ * places when there is one. A review that failed has no reports.
  */
-#include <fcntl.h>
 #include <inttypes.h>
 #include <rlmd/context.h>
 #include <rlmd/job.h>
 #include <rlmd/review.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -23,20 +20,20 @@
 #include "cli/dry_run.h"
 #include "cli/input.h"
 #include "cli/job_settings.h"
+#include "cli/review_reports.h"
 #include "cli/review_result.h"
 #include "cli/session.h"
-#include "cli/sink.h"
 #include "cli/tell.h"
 
-enum { FILES = 5, STATUS_GATE = 3, SUMMARY_MODE = 0600 };
+enum { STATUS_GATE = 3 };
 
 struct review_command {
 	struct session *session; /* lent */
 	struct input input;
-	struct sink *reports[FILES];   /* owned; NULL: not asked for */
-	struct rlmd_review *review;    /* owned */
-	struct rlmd_text task;         /* lent by the review */
-	struct rlmd_function function; /* of the first reading; lent likewise */
+	struct review_reports *reports; /* owned */
+	struct rlmd_review *review;     /* owned */
+	struct rlmd_text task;          /* lent by the review */
+	struct rlmd_function function;  /* of the first reading; lent likewise */
 };
 
 /* --- before the start ----------------------------------------------------------------------- */
@@ -54,58 +51,6 @@ static bool check_words(const struct config *config, int count, char *const *wor
 				       "'%s' is one argument too many: a review is of one "
 				       "directory",
 				       words[1]);
-}
-
-/* The options that name files, and the format that goes there. */
-static const struct {
-	const char *name;
-	size_t path; /* where its member stands in the settings */
-	enum rlmd_review_format format;
-} files[FILES] = {
-	{"--sarif", offsetof(struct config, sarif), RLMD_REVIEW_SARIF},
-	{"--junit", offsetof(struct config, junit), RLMD_REVIEW_JUNIT},
-	{"--gitlab", offsetof(struct config, gitlab), RLMD_REVIEW_GITLAB},
-	{"--rdjson", offsetof(struct config, rdjson), RLMD_REVIEW_RDJSON},
-	{"--markdown", offsetof(struct config, markdown), RLMD_REVIEW_MARKDOWN},
-};
-
-static const char *path_of(const struct config *config, size_t i)
-{
-	return *(char *const *)((const char *)config + files[i].path);
-}
-
-/* An earlier report that this one would write over. */
-static bool is_named_before(const struct config *config, size_t i, const char *path)
-{
-	for (size_t k = 0; k < i; k++)
-		if (path_of(config, k) && !strcmp(path_of(config, k), path))
-			return true;
-	return config->output && !strcmp(config->output, path);
-}
-
-/* One that cannot be written is known before anything is paid for. */
-static bool open_reports(struct review_command *command, struct rlmd_error *err)
-{
-	const struct config *config = &command->session->config;
-
-	for (size_t i = 0; i < FILES; i++) {
-		const char *path = path_of(config, i);
-
-		if (!path)
-			continue;
-		if (!strcmp(path, "-"))
-			return error_set(err, RLMD_ERROR_USAGE,
-					 "%s names a file: standard output has the findings",
-					 files[i].name);
-		if (is_named_before(config, i, path))
-			return error_set(err, RLMD_ERROR_USAGE,
-					 "%s: %s is the file of another report, too", files[i].name,
-					 path);
-		command->reports[i] = sink_new(path, false, err);
-		if (!command->reports[i])
-			return error_context(err, "%s", files[i].name);
-	}
-	return true;
 }
 
 /* A revision's files have their paths in the repository anyway. */
@@ -160,8 +105,10 @@ static bool read_input(struct review_command *command, struct rlmd_error *err)
 {
 	struct session *session = command->session;
 
-	return session_open_output(session, OUTPUT_REPORT, err) && open_reports(command, err) &&
-	       make_review(command, err) &&
+	if (!session_open_output(session, OUTPUT_REPORT, err))
+		return false;
+	command->reports = review_reports_new(&session->config, err);
+	return command->reports && make_review(command, err) &&
 	       input_context(&command->input, &session->config, session->time, err) &&
 	       rlmd_review_task(command->review, command->input.context, &command->task, err) &&
 	       session_spend_time(session, err);
@@ -272,59 +219,6 @@ static bool carry_out(struct review_command *command, struct rlmd_error *err)
 
 /* --- the result ------------------------------------------------------------------------------ */
 
-static bool write_report(struct sink *sink, const struct rlmd_review *review,
-			 enum rlmd_review_format format, struct rlmd_error *err)
-{
-	size_t size;
-	auto_free char *text = rlmd_review_report(review, format, &size);
-
-	return sink_write(sink, (struct rlmd_text){text, size}, err);
-}
-
-/* It is the job's file, which its steps add to. */
-static bool add_summary(const char *path, struct rlmd_text text, struct rlmd_error *err)
-{
-	auto_close int fd = -1;
-	struct stat st;
-
-	if (!file_may_write(path, &st, RLMD_ERROR_USAGE, err))
-		return false;
-	fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
-		  SUMMARY_MODE);
-	if (fd < 0)
-		return error_errno(err, RLMD_ERROR_USAGE, "%s", path);
-	return file_write_fd(fd, text, err);
-}
-
-static void write_summary(const struct rlmd_review *review)
-{
-	const char *path = getenv("GITHUB_STEP_SUMMARY");
-	struct rlmd_error err;
-	auto_free char *text = NULL;
-	size_t size;
-
-	if (!path || !*path)
-		return;
-	text = rlmd_review_report(review, RLMD_REVIEW_SUMMARY, &size);
-	if (!add_summary(path, (struct rlmd_text){text, size}, &err))
-		tell_warning("there is no step summary (GITHUB_STEP_SUMMARY): %s", err.text);
-}
-
-/* None appears before all are whole. The step summary's failure is only warned of. */
-static bool write_reports(const struct review_command *command, struct rlmd_error *err)
-{
-	for (size_t i = 0; i < FILES; i++)
-		if (command->reports[i] &&
-		    !write_report(command->reports[i], command->review, files[i].format, err))
-			return error_context(err, "%s", files[i].name);
-	for (size_t i = 0; i < FILES; i++)
-		if (command->reports[i] && !sink_commit(command->reports[i], true, err))
-			return error_context(err, "%s", files[i].name);
-	if (command->session->config.github)
-		write_summary(command->review);
-	return true;
-}
-
 static int report_failure(struct review_command *command, const struct rlmd_error *failure)
 {
 	struct session_result result = {
@@ -353,7 +247,7 @@ static int report(struct review_command *command)
 	};
 	struct rlmd_error err;
 
-	if (!write_reports(command, &err))
+	if (!review_reports_write(command->reports, command->review, &err))
 		return report_failure(command, &err);
 	if (failing)
 		tell("%zu finding%s at or over --fail-on %s", failing, failing == 1 ? "" : "s",
@@ -400,8 +294,7 @@ int command_review(struct session *session, int count, char **words)
 			&err))
 		return command_refuse(COMMAND_REVIEW, &err);
 	status = run(&command);
-	for (size_t i = 0; i < FILES; i++)
-		sink_free(command.reports[i]);
+	review_reports_free(command.reports);
 	rlmd_review_free(command.review);
 	input_done(&command.input);
 	return status;
