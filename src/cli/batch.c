@@ -2,16 +2,14 @@
  * rlmd batch: the tasks of a file, several at once, with a line for each in a file of results.
  * rlmd work: the jobs that others have loaded into a store, on as many machines as there are.
  *
- * The store has what is to outlive this process (batch/runner.h); here are the settings, the
- * signals, and the report at the end.
+ * The store has what is to outlive this process (batch/runner.h); here are the signals,
+ * and the report at the end.
  */
 #include <event2/event.h>
 #include <inttypes.h>
 #include <rlmd/job.h>
 #include <rlmd/trace.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/buffer.h"
@@ -23,6 +21,7 @@
 #include "batch/runner.h"
 #include "batch/scoreboard.h"
 #include "cli/batch_report.h"
+#include "cli/batch_settings.h"
 #include "cli/batch_watch.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
@@ -32,16 +31,12 @@
 #include "cli/span_log.h"
 #include "cli/tell.h"
 
-#define SQLITE "sqlite:" /* in front of a path that is one of SQLite, whatever it looks like */
-
 enum { STOP_AT_ONCE = 3 }; /* signals */
 
 struct batch_command {
-	struct session *session; /* lent */
-	const char *jobs;        /* lent: the file; NULL: others load the jobs */
-	char *store;             /* owned: its address */
-	struct halt halt;
-	struct jobs_file_shard shard;
+	struct session *session;          /* lent */
+	const char *jobs;                 /* lent: the file; NULL: others load the jobs */
+	struct batch_settings settings;   /* owned */
 	struct runner *runner;            /* owned */
 	struct batch_watch *watch;        /* owned */
 	struct rlmd_span_exporter *spans; /* owned; or NULL */
@@ -53,57 +48,6 @@ struct batch_command {
 };
 
 /* --- at work ---------------------------------------------------------------------- */
-
-/* As GNU parallel has it: a few failures are no rate. */
-enum { HALT_FAILURES = 3, HALT_MAX = 1000000, PERCENT = 100 };
-
-/* When it is enough: "10%" of the jobs, or 10 of them. */
-static bool read_halt(const struct config *config, struct halt *ret, struct rlmd_error *err)
-{
-	const char *end = config->halt;
-	int64_t number = 0;
-
-	if (!end)
-		return true;
-	while (*end >= '0' && *end <= '9' && number <= HALT_MAX)
-		number = 10 * number + *end++ - '0';
-	if (!*end && number >= 1 && number <= HALT_MAX)
-		*ret = (struct halt){.failures = number};
-	else if (!strcmp(end, "%") && number >= 1 && number <= PERCENT)
-		*ret = (struct halt){.failures = HALT_FAILURES, .percent = number};
-	else
-		return error_set(err, RLMD_ERROR_USAGE,
-				 "--halt takes a number of failures, or a percentage of jobs from "
-				 "1%% to 100%%, not '%s'",
-				 config->halt);
-	return true;
-}
-
-static bool check_default_tenant(const struct config *config, struct rlmd_error *err)
-{
-	if (!config->default_tenant || !config->tenants.count ||
-	    tenants_find(&config->tenants, config->default_tenant, err))
-		return true;
-	err->kind = RLMD_ERROR_USAGE;
-	return error_context(err, "--default-tenant");
-}
-
-static bool read_words(const struct config *config, struct batch_command *ret,
-		       struct rlmd_error *err)
-{
-	if (!check_default_tenant(config, err))
-		return false;
-	if (config->shard && !jobs_file_parse_shard(config->shard, &ret->shard, err))
-		return error_context(err, "--shard");
-	return read_halt(config, &ret->halt, err);
-}
-
-static char *address_of_store(const struct config *config)
-{
-	/* Never the name of a kind of store: it is a path. */
-	return config->store ? xstrdup(config->store)
-			     : xasprintf(SQLITE "%s.store", config->results);
-}
 
 static struct rlmd_sandbox *open_sandbox(void *owner, const struct tenancy_needs *needs,
 					 struct rlmd_error *err)
@@ -156,16 +100,6 @@ static struct rlmd_limits limits_of(const struct session *session)
 	return limits;
 }
 
-/* Of all jobs together. */
-static struct rlmd_amount limit_of(const struct config *config)
-{
-	bool cost = config_given(config, OPTION_max_batch_cost);
-	bool tokens = config_given(config, OPTION_max_batch_tokens);
-
-	return (struct rlmd_amount){cost ? config->max_batch_cost : RLMD_UNLIMITED,
-				    tokens ? config->max_batch_tokens : RLMD_UNLIMITED};
-}
-
 static bool begin(struct batch_command *command, struct rlmd_error *err)
 {
 	struct session *session = command->session;
@@ -174,8 +108,8 @@ static bool begin(struct batch_command *command, struct rlmd_error *err)
 		.jobs = command->jobs,
 		.results = config->results,
 		.batch = config->batch,
-		.store = command->store,
-		.shard = command->shard,
+		.store = command->settings.store,
+		.shard = command->settings.shard,
 		.add = config->add,
 		.skip_bad_lines = config->skip_bad_lines,
 		.default_tenant = config->default_tenant,
@@ -186,12 +120,12 @@ static bool begin(struct batch_command *command, struct rlmd_error *err)
 		.max_jobs = config->jobs,
 		.max_attempts = config->max_attempts,
 		.lease_ms = config->lease,
-		.halt = command->halt,
+		.halt = command->settings.halt,
 		.reserve = config->reserve_memory,
 		.engine = session->engine,
 		.job = session_options(session),
 		.limits = limits_of(session),
-		.limit = limit_of(config),
+		.limit = batch_settings_limit(config),
 		.tenants = &config->tenants,
 		.tenancies =
 			{
@@ -364,14 +298,6 @@ static int report(struct batch_command *command, const struct rlmd_error *failur
 	return print_report(command, failure, status);
 }
 
-/* A file and the environment say it as they do for other commands. */
-static void set_parallel(struct config *config)
-{
-	if (config_given(config, OPTION_batch_parallel) ||
-	    !config_given(config, OPTION_max_parallel))
-		config->max_parallel = config->batch_parallel;
-}
-
 /* Carries out the jobs of a file, or, where that is NULL, those that the store has. */
 static int run(struct session *session, const char *jobs)
 {
@@ -385,11 +311,10 @@ static int run(struct session *session, const char *jobs)
 	int status;
 
 	batch_watch_install();
-	if (!read_words(&session->config, &command, &err))
+	if (!batch_settings_read(&session->config, &command.settings, &err))
 		return command_refuse(session->command, &err);
-	command.store = address_of_store(&session->config);
 	session_note_strays(session);
-	set_parallel(&session->config);
+	batch_settings_set_parallel(&session->config);
 	ok = session_check_signals(session, &err) && carry_out(&command, &err);
 	batch_watch_free(take_pointer(&command.watch));
 	make_report(&command);
@@ -398,95 +323,27 @@ static int run(struct session *session, const char *jobs)
 	rlmd_span_exporter_free(command.spans);
 	session_close(session);
 	status = report(&command, ok ? NULL : &err);
-	free(command.store);
+	batch_settings_done(&command.settings);
 	json_decref(command.report);
 	return status;
 }
 
-/* --- rlmd batch ----------------------------------------------------------------------- */
-
-/* By whatever names and links. */
-static bool is_same_file(const char *path, const struct stat *file)
-{
-	struct stat st;
-
-	return !stat(path, &st) && st.st_dev == file->st_dev && st.st_ino == file->st_ino;
-}
-
-/* Results or a store in the place of jobs would cost the jobs, or the money. */
-static bool check_apart(const struct config *config, const char *jobs, struct rlmd_error *err)
-{
-	auto_free char *address = address_of_store(config);
-	const char *store = address;
-	struct stat st;
-
-	if (stat(jobs, &st))
-		return true; /* whoever opens it says why */
-	if (config->results && is_same_file(config->results, &st))
-		return error_set(err, RLMD_ERROR_USAGE,
-				 "-o %s is the jobs file itself: name another file for the results",
-				 config->results);
-	if (!strncmp(store, SQLITE, strlen(SQLITE)))
-		store += strlen(SQLITE);
-	return !is_same_file(store, &st) ||
-	       error_set(err, RLMD_ERROR_USAGE,
-			 "the store, %s, is the jobs file itself: name another one with --store",
-			 store);
-}
-
-static bool check_words(const struct config *config, int count, char *const *words,
-			struct rlmd_error *err)
-{
-	if (count != 1)
-		return error_set(err, RLMD_ERROR_USAGE,
-				 "a batch is of one jobs file, and %d were named", count);
-	if (config->submit && (config->results || !config->store))
-		return error_set(err, RLMD_ERROR_USAGE,
-				 "--submit needs --store, and no -o: 'rlmd results' writes those");
-	if (!config->results && !config->submit)
-		return error_set(err, RLMD_ERROR_USAGE,
-				 "-o says where the results are to be written, and is missing");
-	if (config->results && !strcmp(config->results, "-"))
-		return error_set(err, RLMD_ERROR_USAGE,
-				 "the results go to a file that can be gone on with, not to "
-				 "standard output");
-	if (!strcmp(words[0], "-"))
-		return error_set(err, RLMD_ERROR_USAGE,
-				 "the jobs come from a file that can be read again, not from "
-				 "standard input");
-	return check_apart(config, words[0], err);
-}
+/* --- the command line ------------------------------------------------------------------- */
 
 int command_batch(struct session *session, int count, char **words)
 {
 	struct rlmd_error err;
 
-	if (!check_words(&session->config, count, words, &err))
+	if (!batch_settings_check_batch(&session->config, count, words, &err))
 		return command_refuse(COMMAND_BATCH, &err);
 	return run(session, words[0]);
-}
-
-/* --- rlmd work ------------------------------------------------------------------------- */
-
-static bool check_work(const struct config *config, int count, char *const *words,
-		       struct rlmd_error *err)
-{
-	if (count)
-		return error_set(err, RLMD_ERROR_USAGE,
-				 "'%s' is one word too many: --batch names the batch to work on",
-				 words[0]);
-	if (config->root && config->allow_outside)
-		return error_set(err, RLMD_ERROR_USAGE,
-				 "--root and --allow-outside exclude each other");
-	return config->store ||
-	       error_set(err, RLMD_ERROR_USAGE, "--store says where the jobs are, and is missing");
 }
 
 int command_work(struct session *session, int count, char **words)
 {
 	struct rlmd_error err;
 
-	if (!check_work(&session->config, count, words, &err))
+	if (!batch_settings_check_work(&session->config, count, words, &err))
 		return command_refuse(COMMAND_WORK, &err);
 	return run(session, NULL);
 }
