@@ -5,14 +5,10 @@
  * are, attacked from inside, and only then is told which walls stood.
  */
 #include <rlmd/provider.h>
-#include <rlmd/rlmd.h>
 #include <rlmd/sandbox.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -44,29 +40,6 @@ struct doctor {
 
 /* --- findings ---------------------------------------------------------------------- */
 
-__attribute__((format(printf, 2, 3))) static void find_problem(struct doctor *doctor,
-							       const char *fmt, ...)
-{
-	json_t *problems = json_object_get(doctor->findings, "problems");
-	char text[1024];
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(text, sizeof text, fmt, args);
-	va_end(args);
-	json_array_append_new(problems, json_from_text(text_of(text)));
-}
-
-static void begin_findings(struct doctor *doctor)
-{
-	struct utsname name;
-
-	uname(&name);
-	doctor->findings = json_pack("{s:s, s:s, s:s, s:[], s:[], s:[], s:[]}", "version",
-				     RLMD_VERSION, "kernel", name.release, "machine", name.machine,
-				     "layers", "attacks", "warnings", "problems");
-}
-
 static void on_python(void *owner, struct rlmd_text python)
 {
 	struct doctor *doctor = owner;
@@ -74,36 +47,9 @@ static void on_python(void *owner, struct rlmd_text python)
 	json_object_set_new(doctor->findings, "python", json_from_text(python));
 }
 
-static const char *verdict_name(enum attack_verdict verdict)
-{
-	switch (verdict) {
-	case ATTACK_REFUSED:
-		return "refused";
-	case ATTACK_UNTRIED:
-		return "untried";
-	case ATTACK_GOT_THROUGH:
-		return "got through";
-	}
-	return "unknown";
-}
-
 static void on_result(void *owner, const struct attack_result *result)
 {
-	struct doctor *doctor = owner;
-
-	json_array_append_new(json_object_get(doctor->findings, "attacks"),
-			      json_pack("{s:s, s:s, s:s, s:s, s:o}", "name", result->name,
-					"guarantee", result->guarantee, "what", result->what,
-					"verdict", verdict_name(result->verdict), "detail",
-					json_from_text(text_of(result->detail))));
-	if (result->verdict == ATTACK_UNTRIED)
-		find_problem(doctor,
-			     "an attack could not be tried, for this Python lacks ctypes: "
-			     "%s (%s)",
-			     result->name, result->guarantee);
-	if (result->verdict == ATTACK_GOT_THROUGH)
-		find_problem(doctor, "an attack got through: %s (%s)", result->name,
-			     result->guarantee);
+	findings_add_attack(((struct doctor *)owner)->findings, result);
 }
 
 static void answered(struct doctor *doctor)
@@ -117,24 +63,13 @@ static void on_attacks_done(void *owner, const struct rlmd_error *err)
 	struct doctor *doctor = owner;
 
 	if (err)
-		find_problem(doctor, "no worker: %s", err->text);
+		findings_add_problem(doctor->findings, "no worker: %s", err->text);
 	answered(doctor);
 }
 
 static void find_provider(struct doctor *doctor, const struct rlmd_probe_result *result)
 {
-	const char *what = !result->asked                    ? "not asked:"
-			   : result->error && result->status ? "refuses:"
-			   : result->error                   ? "does not answer:"
-							     : "answers at";
-	auto_free char *message = xasprintf("%s %s", what,
-					    result->error ? result->error->text : result->url);
-
-	json_object_set_new(doctor->findings, "provider",
-			    json_pack("{s:s, s:s?, s:b, s:b, s:i, s:o}", "name",
-				      doctor->session->config.provider, "url", result->url, "asked",
-				      result->asked, "answers", !result->error, "status",
-				      result->status, "message", json_from_text(text_of(message))));
+	findings_set_provider(doctor->findings, doctor->session->config.provider, result);
 }
 
 static void on_probe(void *owner, const struct rlmd_probe_result *result)
@@ -147,15 +82,9 @@ static void find_isolation(struct doctor *doctor)
 {
 	auto_free char *text = rlmd_sandbox_report(doctor->session->sandbox);
 	json_auto_t *report = session_read(text_of(text));
-	const char *level = json_get_string(report, "level");
-	const char *require = doctor->session->config.require;
 
-	json_object_set(doctor->findings, "level", json_object_get(report, "level"));
-	json_object_set(doctor->findings, "mode", json_object_get(report, "mode"));
-	json_object_set_new(doctor->findings, "layers", findings_layers(report));
-	doctor->short_of_level = require && strcmp(level, require) < 0;
-	if (doctor->short_of_level)
-		find_problem(doctor, "isolation %s is less than --require %s", level, require);
+	doctor->short_of_level = findings_set_sandbox(doctor->findings, report,
+						      doctor->session->config.require);
 }
 
 /* An ordinary user's workers have none of those ids. */
@@ -188,7 +117,7 @@ static void start_attacks(struct doctor *doctor)
 
 	if (!session_open_sandbox(session, true, &err)) {
 		if (!session->signal)
-			find_problem(doctor, "no worker: %s", err.text);
+			findings_add_problem(doctor->findings, "no worker: %s", err.text);
 		return;
 	}
 	doctor->waiting++;
@@ -232,18 +161,18 @@ static void await_end(struct doctor *doctor)
 	if (session_check_signals(session, &err) && doctor->waiting)
 		session_wait(session, &work, &err);
 	if (session->signal)
-		find_problem(doctor, "stopped by SIG%s before everything was tried",
-			     sigabbrev_np(session->signal));
+		findings_add_problem(doctor->findings,
+				     "stopped by SIG%s before everything was tried",
+				     sigabbrev_np(session->signal));
 }
 
 /* Keys leave the environment first, as before a run; something else is left there to be found. */
 static bool examine(struct doctor *doctor)
 {
 	struct rlmd_error err;
-	bool fine;
 
 	if (!session_open_engine(doctor->session, &err)) {
-		find_problem(doctor, "no worker: %s", err.text);
+		findings_add_problem(doctor->findings, "no worker: %s", err.text);
 		return false;
 	}
 	start_probe(doctor);
@@ -255,9 +184,7 @@ static bool examine(struct doctor *doctor)
 		find_validator(doctor);
 	}
 	find_clashes(doctor);
-	fine = !json_array_size(json_object_get(doctor->findings, "problems"));
-	json_object_set_new(doctor->findings, "ok", json_boolean(fine));
-	return fine;
+	return findings_conclude(doctor->findings);
 }
 
 /* Ends all that was started before anything is printed, as its reader may take long. */
@@ -298,7 +225,7 @@ static int run(struct doctor *doctor)
 	bool fine;
 	int status;
 
-	begin_findings(doctor);
+	doctor->findings = findings_new();
 	fine = examine(doctor);
 	stop(doctor);
 	status = print_findings(doctor);

@@ -1,9 +1,15 @@
 #include "cli/findings.h"
 
+#include <rlmd/rlmd.h>
 #include <rlmd/sandbox.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/utsname.h>
 
+#include "base/alloc.h"
 #include "base/buffer.h"
+#include "base/cleanup.h"
 #include "base/json.h"
 
 /* --- layers ---------------------------------------------------------------------- */
@@ -54,7 +60,7 @@ static void add_missing(json_t *layers, const json_t *entry)
 	}
 }
 
-json_t *findings_layers(const json_t *report)
+static json_t *layers_of(const json_t *report)
 {
 	json_t *layers = json_array(), *entry;
 	size_t i;
@@ -64,6 +70,98 @@ json_t *findings_layers(const json_t *report)
 	json_array_foreach (json_object_get(report, "absent"), i, entry)
 		add_missing(layers, entry);
 	return layers;
+}
+
+bool findings_set_sandbox(json_t *findings, const json_t *report, const char *require)
+{
+	const char *level = json_get_string(report, "level");
+	bool is_short = require && strcmp(level, require) < 0;
+
+	json_object_set(findings, "level", json_object_get(report, "level"));
+	json_object_set(findings, "mode", json_object_get(report, "mode"));
+	json_object_set_new(findings, "layers", layers_of(report));
+	if (is_short)
+		findings_add_problem(findings, "isolation %s is less than --require %s", level,
+				     require);
+	return is_short;
+}
+
+/* --- the rest ---------------------------------------------------------------------- */
+
+json_t *findings_new(void)
+{
+	struct utsname name;
+
+	uname(&name);
+	return json_pack("{s:s, s:s, s:s, s:[], s:[], s:[], s:[]}", "version", RLMD_VERSION,
+			 "kernel", name.release, "machine", name.machine, "layers", "attacks",
+			 "warnings", "problems");
+}
+
+void findings_add_problem(json_t *findings, const char *fmt, ...)
+{
+	char text[1024];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof text, fmt, args);
+	va_end(args);
+	json_array_append_new(json_object_get(findings, "problems"), json_from_text(text_of(text)));
+}
+
+static const char *verdict_name(enum attack_verdict verdict)
+{
+	switch (verdict) {
+	case ATTACK_REFUSED:
+		return "refused";
+	case ATTACK_UNTRIED:
+		return "untried";
+	case ATTACK_GOT_THROUGH:
+		return "got through";
+	}
+	return "unknown";
+}
+
+void findings_add_attack(json_t *findings, const struct attack_result *result)
+{
+	json_array_append_new(json_object_get(findings, "attacks"),
+			      json_pack("{s:s, s:s, s:s, s:s, s:o}", "name", result->name,
+					"guarantee", result->guarantee, "what", result->what,
+					"verdict", verdict_name(result->verdict), "detail",
+					json_from_text(text_of(result->detail))));
+	if (result->verdict == ATTACK_UNTRIED)
+		findings_add_problem(findings,
+				     "an attack could not be tried, for this Python lacks ctypes: "
+				     "%s (%s)",
+				     result->name, result->guarantee);
+	if (result->verdict == ATTACK_GOT_THROUGH)
+		findings_add_problem(findings, "an attack got through: %s (%s)", result->name,
+				     result->guarantee);
+}
+
+void findings_set_provider(json_t *findings, const char *name,
+			   const struct rlmd_probe_result *result)
+{
+	const char *what = !result->asked                    ? "not asked:"
+			   : result->error && result->status ? "refuses:"
+			   : result->error                   ? "does not answer:"
+							     : "answers at";
+	auto_free char *message = xasprintf("%s %s", what,
+					    result->error ? result->error->text : result->url);
+
+	json_object_set_new(findings, "provider",
+			    json_pack("{s:s, s:s?, s:b, s:b, s:i, s:o}", "name", name, "url",
+				      result->url, "asked", result->asked, "answers",
+				      !result->error, "status", result->status, "message",
+				      json_from_text(text_of(message))));
+}
+
+bool findings_conclude(json_t *findings)
+{
+	bool fine = !json_array_size(json_object_get(findings, "problems"));
+
+	json_object_set_new(findings, "ok", json_boolean(fine));
+	return fine;
 }
 
 /* --- for people -------------------------------------------------------------------- */
