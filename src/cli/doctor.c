@@ -6,7 +6,6 @@
  */
 #include <rlmd/provider.h>
 #include <rlmd/sandbox.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -8,6 +8,30 @@
 
 enum { PATIENCE_MS = 3600000 }; /* --max-time ends the wait before, unless it is very long */
 
+static bool model_begins_with(const struct config *config, const char *kind)
+{
+	size_t size = strlen(kind);
+
+	return config->model && !strncmp(config->model, kind, size) && config->model[size] == '/';
+}
+
+/* A key for "anthropic/..." names that provider, whose own key then need not be set. */
+const char *providers_usual(const struct config *config)
+{
+	const char *kind;
+
+	for (size_t i = 0; config->key_file && (kind = rlmd_provider_kind(i)); i++)
+		if (!config->base_url && model_begins_with(config, kind))
+			return kind;
+	return rlmd_provider_default(config->model);
+}
+
+bool providers_is_unnamed(const struct config *config)
+{
+	return !config_given(config, OPTION_provider) && !config->replay &&
+	       !model_begins_with(config, config->provider);
+}
+
 static struct rlmd_provider_options usual(const struct config *config, const char *kind)
 {
 	return (struct rlmd_provider_options){

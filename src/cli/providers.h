@@ -14,6 +14,14 @@
 struct rlmd_engine;
 struct rlmd_provider;
 
+/* The kind of provider where the settings name none: what the model begins with ("openai/...") or
+ * rlmd_provider_default(). Static, or lent by the settings. */
+const char *providers_usual(const struct config *);
+
+/* Whether neither an option nor the model names the one that the settings have, and nothing is
+ * replayed. */
+bool providers_is_unnamed(const struct config *);
+
 /* The settings' own; it has read its key. RLMD_ERROR_USAGE, RLMD_ERROR_INPUT. */
 struct rlmd_provider *providers_own(const struct config *, struct rlmd_error *);
 

@@ -2,7 +2,6 @@
 
 #include <event2/event.h>
 #include <rlmd/plan.h>
-#include <rlmd/provider.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,24 +63,6 @@ static void open_log(struct session *session)
 	log_take_libevent(&session->log);
 }
 
-static bool model_names(const struct config *config, const char *kind)
-{
-	size_t size = strlen(kind);
-
-	return config->model && !strncmp(config->model, kind, size) && config->model[size] == '/';
-}
-
-/* A key for "anthropic/..." names that provider, whose own key then need not be set. */
-static const char *provider_meant(const struct config *config)
-{
-	const char *kind;
-
-	for (size_t i = 0; config->key_file && (kind = rlmd_provider_kind(i)); i++)
-		if (!config->base_url && model_names(config, kind))
-			return kind;
-	return rlmd_provider_default(config->model);
-}
-
 static bool read_settings(struct session *session, struct rlmd_error *err)
 {
 	struct config *config = &session->config;
@@ -90,7 +71,7 @@ static bool read_settings(struct session *session, struct rlmd_error *err)
 	if (!config_environment(config, err) || !config_files(config, err))
 		return false;
 	if (!config->provider)
-		config->provider = xstrdup(provider_meant(config));
+		config->provider = xstrdup(providers_usual(config));
 	open_log(session);
 	session->time = input_time_from(config->max_time);
 	return true;
@@ -145,15 +126,6 @@ bool session_open_output(struct session *session, enum output_form otherwise,
 	return session->output;
 }
 
-/* Picks a provider where none was named. */
-static bool unnamed_provider(const struct session *session)
-{
-	const struct config *config = &session->config;
-
-	return !config_given(config, OPTION_provider) && !config->replay &&
-	       !model_names(config, config->provider);
-}
-
 bool session_open_engine(struct session *session, struct rlmd_error *err)
 {
 	const struct config *config = &session->config;
@@ -177,7 +149,7 @@ bool session_open(struct session *session, struct rlmd_error *err)
 	if (!session_open_engine(session, err) ||
 	    !providers_open(session->engine, &session->config, err))
 		return false;
-	if (unnamed_provider(session) && strcmp(provider, "ollama"))
+	if (providers_is_unnamed(&session->config) && strcmp(provider, "ollama"))
 		tell("asking %s, whose key is set; -p names another", provider);
 	return true;
 }
@@ -513,7 +485,7 @@ int session_report(struct session *session, const struct session_result *result)
 	if (result->failure)
 		tell_error("%s", result->failure->text);
 	if (result->failure && result->failure->kind == RLMD_ERROR_NETWORK &&
-	    unnamed_provider(session))
+	    providers_is_unnamed(&session->config))
 		tell("no provider was named, so %s was asked: -p openai and -p anthropic ask "
 		     "others, with their keys in OPENAI_API_KEY and ANTHROPIC_API_KEY",
 		     session->config.provider);

@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "base/alloc.h"
+
 static struct config config;
 
 static int enter(void **state)
@@ -74,12 +76,51 @@ static void test_another(void **state)
 	assert_int_equal(err.kind, RLMD_ERROR_USAGE);
 }
 
+/* A key file makes the model's first word the provider, whose own key need not be set. */
+static void test_where_none_is_named(void **state)
+{
+	(void)state;
+	providers_forget_keys();
+	config_done(&config);
+	config_init(&config);
+	assert_string_equal(providers_usual(&config), "ollama");
+	assert_true(config_set(&config, CONFIG_ARGUMENT, OPTION_model, "anthropic/m", NULL));
+	assert_string_equal(providers_usual(&config), "ollama");
+	assert_true(config_set(&config, CONFIG_ARGUMENT, OPTION_key_file, "key", NULL));
+	assert_string_equal(providers_usual(&config), "anthropic");
+	assert_true(config_set(&config, CONFIG_ARGUMENT, OPTION_model, "anthropical/m", NULL));
+	assert_string_equal(providers_usual(&config), "ollama");
+	assert_true(config_set(&config, CONFIG_ARGUMENT, OPTION_model, "anthropic/m", NULL));
+	assert_true(config_set(&config, CONFIG_ARGUMENT, OPTION_base_url, "http://h", NULL));
+	assert_string_equal(providers_usual(&config), "ollama"); /* the key is that server's */
+	setenv("OPENAI_API_KEY", "sk-secret", 1);
+	assert_string_equal(providers_usual(&config), "openai");
+}
+
+static void test_is_unnamed(void **state)
+{
+	(void)state;
+	assert_false(providers_is_unnamed(&config)); /* the option was given */
+	config_done(&config);
+	config_init(&config);
+	config.provider = xstrdup("openai");
+	assert_true(providers_is_unnamed(&config));
+	assert_true(config_set(&config, CONFIG_ARGUMENT, OPTION_model, "openai/m", NULL));
+	assert_false(providers_is_unnamed(&config));
+	assert_true(config_set(&config, CONFIG_ARGUMENT, OPTION_model, "m", NULL));
+	assert_true(providers_is_unnamed(&config));
+	assert_true(config_set(&config, CONFIG_ARGUMENT, OPTION_replay, "dir", NULL));
+	assert_false(providers_is_unnamed(&config));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_keys_are_forgotten, enter, leave),
 		cmocka_unit_test_setup_teardown(test_open, enter, leave),
 		cmocka_unit_test_setup_teardown(test_another, enter, leave),
+		cmocka_unit_test_setup_teardown(test_where_none_is_named, enter, leave),
+		cmocka_unit_test_setup_teardown(test_is_unnamed, enter, leave),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
