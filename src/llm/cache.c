@@ -248,7 +248,7 @@ static EVP_MAC_CTX *code_begin(const unsigned char secret[static CACHE_SECRET_SI
 	return code;
 }
 
-static void code_add(void *code, struct rlmd_text piece)
+static void code_add(EVP_MAC_CTX *code, struct rlmd_text piece)
 {
 	if (!EVP_MAC_update(code, (const unsigned char *)piece.bytes, piece.size))
 		alloc_failed();
@@ -392,65 +392,104 @@ static void count_written(struct cache *cache, size_t size)
 	loop_post(cache->timer);
 }
 
-/* The code of all that is behind it stands in the first line: so that is written again. */
-static bool write_answer(int fd, const struct cache_address *address, struct body *answer,
-			 struct rlmd_error *err)
-{
-	const struct key_list keys = {(char **)&address->key, address->key != NULL};
-	int64_t created = clock_wall_ms();
-	EVP_MAC_CTX *code = entry_code(address, created);
-	char hex[HEX_SIZE] = "", head[HEAD_MAX];
-	int size = snprintf(head, sizeof head, "%s %" PRId64 " %0*d\n", format, created,
-			    HEX_SIZE - 1, 0);
-	bool ok = file_write_fd(fd, text_from(head, (size_t)size), err) &&
-		  exchange_write(answer, &keys, fd, code_add, code, err);
+/* A name of its own until it is whole: whoever is killed before leaves it to be swept. */
+struct cache_file {
+	struct exchange_file exchange;
+	struct cache *cache;                 /* lent */
+	const struct cache_address *address; /* lent */
+	struct key_list keys;
+	char temporary[64]; /* "": it has its own name */
+	int fd;             /* owned */
+	int64_t created;
+	EVP_MAC_CTX *code; /* owned: of the entry */
+};
 
-	code_end(code, hex);
-	snprintf(head, sizeof head, "%s %" PRId64 " %s\n", format, created, hex);
-	return ok && (pwrite(fd, head, (size_t)size, 0) == size ||
-		      error_errno(err, RLMD_ERROR_INPUT, "write"));
+static void on_piece(struct exchange_file *exchange, struct rlmd_text piece)
+{
+	code_add(((struct cache_file *)exchange)->code, piece);
 }
 
-/* A name of its own until it is whole: whoever is killed before leaves it to be swept. An answer
- * that is too large is written for nothing; few are. */
-static bool write_entry(struct cache *cache, const struct cache_address *address,
-			struct body *answer, struct rlmd_error *err)
+/* The first line, which has the code of all that is behind it: so it is written twice. */
+static bool write_head(const struct cache_file *file, const char *code, struct rlmd_error *err)
 {
-	char temporary[64];
-	auto_close int fd = -1;
-	int64_t size;
+	char head[HEAD_MAX];
+	int size = snprintf(head, sizeof head, "%s %" PRId64 " %s\n", format, file->created, code);
 
-	snprintf(temporary, sizeof temporary, "%s%ju-%08x", TEMPORARY, (uintmax_t)getpid(),
-		 arc4random());
-	fd = openat(cache->fd, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-		    0600);
-	if (fd < 0)
-		return error_errno(err, RLMD_ERROR_INPUT, "cannot write to the cache %s",
-				   cache->dir);
-	if (!write_answer(fd, address, answer, err)) {
-		unlinkat(cache->fd, temporary, 0);
-		return error_context(err, "cannot write to the cache %s", cache->dir);
-	}
-	size = lseek(fd, 0, SEEK_CUR);
-	if (size > cache->size || size > ENTRY_MAX) {
-		unlinkat(cache->fd, temporary, 0);
+	return pwrite(file->fd, head, (size_t)size, 0) == size ||
+	       error_errno(err, RLMD_ERROR_INPUT, "write");
+}
+
+/* An answer that is too large was written for nothing; few are. */
+static bool commit(struct exchange_file *exchange, struct rlmd_error *err)
+{
+	struct cache_file *file = (struct cache_file *)exchange;
+	struct cache *cache = file->cache;
+	int64_t size = lseek(file->fd, 0, SEEK_CUR);
+	char code[HEX_SIZE];
+
+	code_end(take_pointer(&file->code), code);
+	if (size > cache->size || size > ENTRY_MAX)
 		return true;
-	}
-	if (renameat(cache->fd, temporary, cache->fd, address->name)) {
-		error_errno(err, RLMD_ERROR_INPUT, "cannot write to the cache %s", cache->dir);
-		unlinkat(cache->fd, temporary, 0);
+	if (!write_head(file, code, err))
 		return false;
-	}
+	if (renameat(cache->fd, file->temporary, cache->fd, file->address->name))
+		return error_errno(err, RLMD_ERROR_INPUT, "rename");
+	file->temporary[0] = '\0';
 	count_written(cache, (size_t)size);
 	return true;
 }
 
-bool cache_keep(struct cache *cache, const struct cache_address *address,
-		const struct llm_response *response, struct rlmd_error *err)
+static void free_file(struct exchange_file *exchange)
 {
-	struct body *answer = exchange_answer_entry(response);
-	bool ok = write_entry(cache, address, answer, err);
+	struct cache_file *file = (struct cache_file *)exchange;
 
-	body_free(answer);
-	return ok;
+	if (file->temporary[0])
+		unlinkat(file->cache->fd, file->temporary, 0);
+	if (file->fd >= 0)
+		close(file->fd);
+	EVP_MAC_CTX_free(file->code);
+	free(file);
+}
+
+/* With room for the first line. */
+static bool open_temporary(struct cache_file *file, struct rlmd_error *err)
+{
+	char none[HEX_SIZE];
+
+	memset(none, '0', HEX_SIZE - 1);
+	none[HEX_SIZE - 1] = '\0';
+	snprintf(file->temporary, sizeof file->temporary, "%s%ju-%08x", TEMPORARY,
+		 (uintmax_t)getpid(), arc4random());
+	file->fd = openat(file->cache->fd, file->temporary,
+			  O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (file->fd < 0)
+		return error_errno(err, RLMD_ERROR_INPUT, "open");
+	return write_head(file, none, err) && lseek(file->fd, 0, SEEK_END) > 0;
+}
+
+struct exchange_file *cache_keep(struct cache *cache, const struct cache_address *address,
+				 const struct llm_response *response, struct rlmd_error *err)
+{
+	struct cache_file *file = xcalloc(1, sizeof *file);
+
+	file->cache = cache;
+	file->address = address;
+	file->keys = (struct key_list){(char **)&address->key, address->key != NULL};
+	file->created = clock_wall_ms();
+	file->code = entry_code(address, file->created);
+	file->exchange = (struct exchange_file){
+		.entry = exchange_answer_entry(response),
+		.keys = &file->keys,
+		.path = cache->dir,
+		.piece = on_piece,
+		.commit = commit,
+		.free = free_file,
+	};
+	if (open_temporary(file, err)) {
+		file->exchange.fd = file->fd;
+		return &file->exchange;
+	}
+	error_context(err, "%s", cache->dir);
+	exchange_file_free(&file->exchange);
+	return NULL;
 }

@@ -58,7 +58,8 @@ bool cache_find(struct cache *, const struct cache_address *, int64_t age_ms, st
 /* It is not to be found again. */
 void cache_forget(struct cache *, const char *name);
 
-/* Replaces what stood there; RLMD_ERROR_INPUT where that cannot be written. An answer larger
- * than the cache may be is not kept, which is no error. */
-bool cache_keep(struct cache *, const struct cache_address *, const struct llm_response *,
-		struct rlmd_error *);
+/* An answer on its way into the cache, where it replaces what stood there; all is lent until it is
+ * freed. One that is larger than the cache may be is not kept, which is no error. NULL:
+ * RLMD_ERROR_INPUT. */
+struct exchange_file *cache_keep(struct cache *, const struct cache_address *,
+				 const struct llm_response *, struct rlmd_error *);

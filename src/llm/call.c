@@ -124,8 +124,10 @@ static void call_drop_whole(struct call *call)
 	json_ahead_done(&call->ahead);
 }
 
-static void call_free(struct call *call)
+void call_free(struct call *call)
 {
+	if (!call)
+		return;
 	model_list_wait_no_more(&call->waiter);
 	http_transfer_free(call->transfer);
 	body_free(call->outgoing);
@@ -214,11 +216,9 @@ static bool call_broke_off(const struct call *call, const struct rlmd_error *err
 	       call->status == 200 && call->received;
 }
 
-/* NULL: it succeeded. The call is gone then. */
+/* NULL: it succeeded. Nothing is under way any more, and the call may be gone. */
 static void call_finish(struct call *call, const struct rlmd_error *err)
 {
-	llm_done_fn *fn = call->fn;
-	void *owner = call->owner;
 	struct llm_response response = {
 		.text = key_redact_answer(call->provider->key, &call->reply.text.bytes),
 		.bytes = &call->reply.text.bytes,
@@ -237,8 +237,7 @@ static void call_finish(struct call *call, const struct rlmd_error *err)
 		.repeating = call->reply.repeating,
 	};
 
-	fn(owner, &response, err);
-	call_free(call);
+	call->fn(call->owner, &response, err);
 }
 
 static void warn_of_truncation(struct call *call)

@@ -527,25 +527,46 @@ struct body *exchange_answer_entry(const struct llm_response *response)
 	return out;
 }
 
-bool exchange_write(struct body *body, const struct key_list *keys, int fd, exchange_piece_fn *fn,
-		    void *owner, struct rlmd_error *err)
+/* One piece. False: it failed, or there is no more. */
+static bool write_piece(struct exchange_file *file, bool *ret_more, struct rlmd_error *err)
 {
-	size_t open = key_list_longest(keys); /* bytes in which a key may have begun */
-	auto_free char *room = xreallocarray(NULL, WRITTEN + open, 1);
-	size_t kept = 0, more;
+	size_t longest = key_list_longest(file->keys);
+	size_t more = body_read(file->entry, file->room + file->open, WRITTEN);
+	size_t size = key_list_redact_inside(file->keys, file->room, file->open + more);
+	size_t done = more && size > longest ? size - longest : more ? 0 : size;
 
-	do {
-		size_t size, done;
-
-		more = body_read(body, room + kept, WRITTEN);
-		size = key_list_redact_inside(keys, room, kept + more);
-		done = more && size > open ? size - open : more ? 0 : size;
-		if (!file_write_fd(fd, text_from(room, done), err))
-			return false;
-		if (fn)
-			fn(owner, text_from(room, done));
-		kept = size - done;
-		memmove(room, room + done, kept);
-	} while (more);
+	*ret_more = more;
+	if (!file_write_fd(file->fd, text_from(file->room, done), err))
+		return false;
+	if (file->piece)
+		file->piece(file, text_from(file->room, done));
+	file->open = size - done;
+	memmove(file->room, file->room + done, file->open);
 	return true;
+}
+
+enum exchange_progress exchange_write(struct exchange_file *file, size_t bytes,
+				      struct rlmd_error *err)
+{
+	bool more = true, ok = true;
+
+	if (!file->room)
+		file->room = xreallocarray(NULL, WRITTEN + key_list_longest(file->keys), 1);
+	for (size_t written = 0; ok && more && written < bytes; written += WRITTEN)
+		ok = write_piece(file, &more, err);
+	if (ok && more)
+		return EXCHANGE_MORE;
+	if (ok && file->commit(file, err))
+		return EXCHANGE_WHOLE;
+	error_context(err, "%s", file->path);
+	return EXCHANGE_FAILED;
+}
+
+void exchange_file_free(struct exchange_file *file)
+{
+	if (!file)
+		return;
+	free(file->room);
+	body_free(file->entry);
+	file->free(file);
 }

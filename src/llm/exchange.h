@@ -93,9 +93,31 @@ struct body *exchange_entry(const struct llm_request *, const struct llm_respons
 /* An answer that came to its end. */
 struct body *exchange_answer_entry(const struct llm_response *);
 
-/* Is told of each piece that was written. */
-typedef void exchange_piece_fn(void *owner, struct rlmd_text piece);
+/*
+ * A file that an entry is being written to, of a recording or a cache: these know how it is opened,
+ * and how it gets its name. In steps, for many megabytes would hold the loop.
+ */
+struct exchange_file {
+	struct body *entry;          /* owned */
+	const struct key_list *keys; /* lent: the file must not have them */
+	int fd;                      /* lent */
+	const char *path;            /* lent: as errors call it */
+	/* Is told of each piece that was written; may be NULL. */
+	void (*piece)(struct exchange_file *, struct rlmd_text);
+	/* All is written: it gets its name. RLMD_ERROR_INPUT. */
+	bool (*commit)(struct exchange_file *, struct rlmd_error *);
+	void (*free)(struct exchange_file *); /* nothing is left of one without a name */
 
-/* Writes all of it without the keys. `fn` may be NULL. RLMD_ERROR_INPUT. */
-bool exchange_write(struct body *, const struct key_list *, int fd, exchange_piece_fn *fn,
-		    void *owner, struct rlmd_error *);
+	char *room;  /* owned: the piece, and behind it ... */
+	size_t open; /* ... bytes in which a key may have begun */
+};
+
+enum exchange_progress {
+	EXCHANGE_MORE,
+	EXCHANGE_WHOLE,
+	EXCHANGE_FAILED,
+};
+
+/* Writes about `bytes` more. RLMD_ERROR_INPUT where it fails. */
+enum exchange_progress exchange_write(struct exchange_file *, size_t bytes, struct rlmd_error *);
+void exchange_file_free(struct exchange_file *); /* with its entry; NULL is fine */

@@ -7,10 +7,13 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "base/loop.h"
 #include "base/money.h"
 #include "base/number.h"
 #include "llm/llm.h"
 #include "llm/registry.h"
+
+enum { AT_ONCE = 1 << 20 }; /* bytes that are written: a millisecond of the loop, or two */
 
 struct kept_lookup {
 	struct cache *cache; /* lent; NULL: none */
@@ -59,6 +62,7 @@ static bool open_journal(struct kept *kept, struct registry *registry,
 bool kept_open(struct kept *kept, struct registry *registry, const struct llm_config *config,
 	       struct rlmd_error *err)
 {
+	kept->base = registry_base(registry);
 	kept->seen = json_make_object();
 	if (!open_recording(kept, registry, config, err))
 		return false;
@@ -266,24 +270,170 @@ static struct rlmd_amount bill_of(const struct llm_usage *usage, int64_t cost)
 	return (struct rlmd_amount){int64_max(cost, 0), usage->input + usage->output};
 }
 
-struct journal_keep *kept_keep(struct kept *kept, const char *name,
-			       const struct llm_request *request,
-			       const struct llm_response *response, const struct rlmd_error *err,
-			       struct llm_warnings *warnings, journal_kept_fn *done, void *owner)
+enum { RECORDED, CACHED, FILES };
+
+/* The outcome of a request, on its way to where it is kept. */
+struct kept_writing {
+	const struct llm_request *request; /* lent, as are the others */
+	const struct llm_response *response;
+	const struct rlmd_error *err;
+	struct llm_warnings *warnings;
+	struct exchange_file *files[FILES]; /* owned; NULL: off, or done */
+	struct event *timer;                /* owned: of the next step; NULL: one was enough */
+	struct journal_keep *journaled;     /* owned; NULL: not yet, or there is no journal */
+	kept_done_fn *done;
+	void *owner; /* lent */
+};
+
+static void warn_of(const struct kept_writing *writing, int file, const struct rlmd_error *why)
 {
-	const struct kept_lookup *lookup = request->lookup;
+	request_warn(writing->warnings,
+		     file == RECORDED ? "this call is not recorded: %s"
+				      : "an answer is not kept: %s",
+		     why->text);
+}
+
+static void open_files(struct kept_writing *writing, struct kept *kept, const char *name)
+{
+	const struct kept_lookup *lookup = writing->request->lookup;
 	struct rlmd_error why;
 
-	if (name && !recording_write(kept->recording, name, request, response, false, err, &why))
-		request_warn(warnings, "this call is not recorded: %s", why.text);
-	if (!err && lookup && lookup->cache && may_be_cached(response) &&
-	    !cache_keep(lookup->cache, &lookup->address, response, &why))
-		request_warn(warnings, "an answer is not kept: %s", why.text);
+	if (name && recording_records(kept->recording)) {
+		writing->files[RECORDED] = recording_keep(kept->recording, name, writing->request,
+							  writing->response, false, writing->err,
+							  &why);
+		if (!writing->files[RECORDED])
+			warn_of(writing, RECORDED, &why);
+	}
+	if (!writing->err && lookup && lookup->cache && may_be_cached(writing->response)) {
+		writing->files[CACHED] = cache_keep(lookup->cache, &lookup->address,
+						    writing->response, &why);
+		if (!writing->files[CACHED])
+			warn_of(writing, CACHED, &why);
+	}
+}
+
+/* One step of a file. False: there is no more to do. */
+static bool write_file(struct kept_writing *writing, int file)
+{
+	enum exchange_progress progress;
+	struct rlmd_error why;
+
+	if (!writing->files[file])
+		return false;
+	progress = exchange_write(writing->files[file], AT_ONCE, &why);
+	if (progress == EXCHANGE_FAILED)
+		warn_of(writing, file, &why);
+	if (progress != EXCHANGE_MORE)
+		exchange_file_free(take_pointer(&writing->files[file]));
+	return progress == EXCHANGE_MORE;
+}
+
+static bool write_on(struct kept_writing *writing)
+{
+	bool more = write_file(writing, RECORDED);
+
+	return write_file(writing, CACHED) || more;
+}
+
+static void end(struct kept_writing *writing)
+{
+	kept_done_fn *done = writing->done;
+	void *owner = writing->owner;
+
+	kept_writing_free(writing);
+	done(owner);
+}
+
+static void on_journaled(void *owner)
+{
+	struct kept_writing *writing = owner;
+
+	writing->journaled = NULL;
+	end(writing);
+}
+
+/* False: there is no journal that wants it. */
+static bool give_to_journal(struct kept_writing *writing)
+{
+	const struct kept_lookup *lookup = writing->request->lookup;
+	const struct llm_response *response = writing->response;
+
 	if (!lookup || !lookup->journal || lookup->paid)
+		return false;
+	writing->journaled = journal_keep(lookup->journal, lookup->key, lookup->number,
+					  exchange_answer(response, writing->err),
+					  bill_of(&response->usage, response->cost), on_journaled,
+					  writing);
+	return true;
+}
+
+static void on_step(evutil_socket_t fd, short what, void *owner)
+{
+	struct kept_writing *writing = owner;
+
+	(void)fd;
+	(void)what;
+	if (write_on(writing))
+		loop_post(writing->timer);
+	else if (!give_to_journal(writing))
+		end(writing);
+}
+
+struct kept_writing *kept_keep(struct kept *kept, const char *name,
+			       const struct llm_request *request,
+			       const struct llm_response *response, const struct rlmd_error *err,
+			       struct llm_warnings *warnings, kept_done_fn *done, void *owner)
+{
+	struct kept_writing *writing;
+
+	if (!name && !request->lookup)
 		return NULL;
-	return journal_keep(lookup->journal, lookup->key, lookup->number,
-			    exchange_answer(response, err),
-			    bill_of(&response->usage, response->cost), done, owner);
+	writing = xcalloc(1, sizeof *writing);
+	*writing = (struct kept_writing){
+		.request = request,
+		.response = response,
+		.err = err,
+		.warnings = warnings,
+		.done = done,
+		.owner = owner,
+	};
+	open_files(writing, kept, name);
+	if (write_on(writing)) {
+		writing->timer = loop_timer(kept->base, on_step, writing);
+		loop_post(writing->timer);
+	} else if (!give_to_journal(writing)) {
+		kept_writing_free(take_pointer(&writing));
+	}
+	return writing;
+}
+
+bool kept_is_journaled(const struct kept_writing *writing)
+{
+	return writing->journaled;
+}
+
+void kept_writing_free(struct kept_writing *writing)
+{
+	if (!writing)
+		return;
+	for (int i = 0; i < FILES; i++)
+		exchange_file_free(writing->files[i]);
+	if (writing->timer)
+		event_free(writing->timer);
+	journal_forget(writing->journaled);
+	free(writing);
+}
+
+static void record_cancelled(struct kept *kept, const char *name, const struct llm_request *request,
+			     const struct llm_response *used)
+{
+	struct exchange_file *file = recording_keep(kept->recording, name, request, used, true,
+						    NULL, NULL);
+
+	if (file)
+		exchange_write(file, SIZE_MAX, NULL);
+	exchange_file_free(file);
 }
 
 void kept_keep_cancelled(struct kept *kept, const char *name, const struct llm_request *request,
@@ -294,8 +444,8 @@ void kept_keep_cancelled(struct kept *kept, const char *name, const struct llm_r
 		.usage = *usage, .cost = cost, .cost_known = true, .model = request->model};
 	json_t *entry;
 
-	if (name)
-		recording_write(kept->recording, name, request, &used, true, NULL, NULL);
+	if (name && recording_records(kept->recording))
+		record_cancelled(kept, name, request, &used);
 	if (!sent || !lookup || !lookup->journal || lookup->paid)
 		return;
 	entry = exchange_answer(&used, NULL);

@@ -23,11 +23,13 @@
 #include "llm/recording.h"
 #include "llm/request.h"
 
+struct event_base;
 struct llm_config;
 struct registry;
 
 /* Of a job; embed it. Zero: nothing is kept. */
 struct kept {
+	struct event_base *base;     /* lent */
 	struct recording *recording; /* owned; NULL: off */
 	struct journal *journal;     /* owned; NULL: off */
 	struct cache *cache;         /* lent by the registry; NULL: off */
@@ -44,6 +46,8 @@ void kept_done(struct kept *); /* of a zeroed one too */
 bool kept_replays(const struct kept *); /* no provider is asked */
 
 /* --- before a request is sent --------------------------------------------------------- */
+
+typedef void kept_done_fn(void *owner);
 
 /*
  * Looks for a request's answer in the journal and the cache; to be asked once for each call. The
@@ -85,12 +89,17 @@ void kept_forget(struct kept *, const char *asker);
 char *kept_name(struct kept *, const struct llm_request *);
 
 /*
- * Keeps what came of a request, and warns of what cannot be kept. `kept` comes from the loop, once
- * the journal has it, and may be NULL; NULL: the journal has it already, or there is none.
+ * Keeps what came of a request, and warns of what cannot be kept. NULL: that is done. Else `done`
+ * comes from the loop, once all is written and the journal has it; until then, or until
+ * kept_writing_free(), all that is given is lent.
  */
-struct journal_keep *kept_keep(struct kept *, const char *name, const struct llm_request *,
+struct kept_writing *kept_keep(struct kept *, const char *name, const struct llm_request *,
 			       const struct llm_response *, const struct rlmd_error *,
-			       struct llm_warnings *, journal_kept_fn *kept, void *owner);
+			       struct llm_warnings *, kept_done_fn *done, void *owner);
+
+/* Whether the journal has been given it: then it stays. Else nothing is left of it. */
+bool kept_is_journaled(const struct kept_writing *);
+void kept_writing_free(struct kept_writing *); /* `done` does not come; NULL is fine */
 
 /* The request was cancelled, and had used that; `sent`, unless it was cancelled before. */
 void kept_keep_cancelled(struct kept *, const char *name, const struct llm_request *,

@@ -43,15 +43,16 @@ struct llm_call {
 	llm_retry_fn *may_retry; /* NULL: always */
 	void *owner;             /* lent */
 
-	struct call *call;   /* owned; NULL before it, and where nobody is asked */
+	struct call *call;   /* owned, with its answer; NULL before it, and where nobody is asked */
 	struct event *timer; /* owned: when a known answer comes; or a call that waits begins */
 	const struct exchange *known; /* lent: the answer for which nobody is asked; or NULL */
-	struct exchange exchange;   /* owned: the replayed answer, or the one that is being kept */
-	struct recording_turn turn; /* when that comes, among the others of its recording */
-	int patience;               /* steps of it that are over */
+	struct exchange exchange; /* owned: the replayed answer, or the one that the journal has */
+	struct recording_turn turn;   /* when that comes, among the others of its recording */
+	int patience;                 /* steps of it that are over */
 	struct journal_waiter waiter; /* before it is sent */
-	struct journal_keep *keep;    /* owned: of the answer, which waits for that; or NULL */
-	struct llm_response response; /* of the exchange, which waits likewise */
+	struct kept_writing *writing; /* owned: of the answer, which waits for that; or NULL */
+	struct llm_response response; /* that waits, ... */
+	struct rlmd_error error;      /* ... and why it is none */
 };
 
 /* A provider's notes concern everyone who uses it. */
@@ -188,7 +189,8 @@ static void llm_call_free(struct llm_call *call)
 		event_free(call->timer);
 	recording_leave(&call->turn);
 	journal_wait_no_more(&call->waiter);
-	journal_forget(call->keep);
+	kept_writing_free(call->writing);
+	call_free(call->call);
 	exchange_done(&call->exchange);
 	free((char *)call->request.model);
 	free((char *)call->request.named);
@@ -225,51 +227,50 @@ static void tell(struct llm_call *call, const struct llm_response *response,
 	llm_call_free(call);
 }
 
-static void on_kept(void *owner)
-{
-	struct llm_call *call = owner;
-	const struct rlmd_error *err = &call->exchange.error;
-
-	call->keep = NULL;
-	tell(call, &call->response, err->kind ? err : NULL);
-}
-
 /* Uses the answer as the journal has it, as another attempt will find those words. */
-static void take_over(struct llm_call *call, const struct llm_response *response,
-		      const struct rlmd_error *err)
+static void take_over(struct llm_call *call, const struct rlmd_error *err)
 {
-	json_auto_t *entry = exchange_answer(response, err);
+	json_auto_t *entry = exchange_answer(&call->response, err);
 	struct llm_response kept;
 
 	exchange_done(&call->exchange);
 	exchange_read(entry, &call->exchange, NULL);
 	kept = exchange_response(&call->exchange, &call->request);
-	call->response = *response;
 	call->response.text = kept.text;
 	call->response.bytes = NULL;
 	call->response.thinking = kept.thinking;
 	call->response.model = kept.model;
-	if (err)
-		call->exchange.error = *err;
 }
 
-/* The answer, real or known, is there; it waits until the job's journal has it. */
+static void on_kept(void *owner)
+{
+	struct llm_call *call = owner;
+	const struct rlmd_error *err = call->error.kind ? &call->error : NULL;
+
+	call->writing = NULL;
+	if (call->llm->kept.journal)
+		take_over(call, err);
+	tell(call, &call->response, err);
+}
+
+/* The answer, real or known, is there; it waits until it is kept. */
 static void llm_call_done(struct llm_call *call, const struct llm_response *given,
 			  const struct rlmd_error *err)
 {
-	struct llm_response response = *given;
+	struct llm_response *response = &call->response;
 
-	if (call->request.lowered && response.finish == LLM_FINISH_LENGTH && !response.overlong &&
-	    !response.repeating)
-		response.lowered = call->request.max_tokens;
-	if (err)
-		log_failure(call, &response, err);
-	call->keep = kept_keep(&call->llm->kept, call->name, &call->request, &response, err,
-			       &call->llm->warnings, on_kept, call);
-	if (call->keep)
-		take_over(call, &response, err);
-	else
-		tell(call, &response, err);
+	*response = *given;
+	if (call->request.lowered && response->finish == LLM_FINISH_LENGTH && !response->overlong &&
+	    !response->repeating)
+		response->lowered = call->request.max_tokens;
+	if (err) {
+		call->error = *err;
+		log_failure(call, response, err);
+	}
+	call->writing = kept_keep(&call->llm->kept, call->name, &call->request, response,
+				  err ? &call->error : NULL, &call->llm->warnings, on_kept, call);
+	if (!call->writing)
+		tell(call, response, err ? &call->error : NULL);
 }
 
 /* --- answers for which nobody is asked ----------------------------------------------------- */
@@ -367,10 +368,7 @@ static void cancel_known(const struct llm_call *call, struct llm_usage *usage, i
 
 static void on_call(void *owner, const struct llm_response *response, const struct rlmd_error *err)
 {
-	struct llm_call *call = owner;
-
-	call->call = NULL;
-	llm_call_done(call, response, err);
+	llm_call_done(owner, response, err);
 }
 
 static bool on_retry(void *owner, const struct llm_usage *so_far, int64_t cost_so_far)
@@ -474,14 +472,31 @@ void llm_go_on(struct llm_call *call)
 	call_go_on(call->call);
 }
 
+static void keep_cancelled(struct llm_call *call, const struct llm_usage *usage, int64_t cost,
+			   bool sent)
+{
+	kept_keep_cancelled(&call->llm->kept, call->name, &call->request, usage, cost, sent);
+}
+
 /* Of one that was never sent there is nothing to pay. */
 static void cancel_call(struct llm_call *call, struct llm_usage *usage, int64_t *cost)
 {
 	bool sent = call->call;
 
 	if (sent)
-		call_cancel(call->call, usage, cost);
-	kept_keep_cancelled(&call->llm->kept, call->name, &call->request, usage, *cost, sent);
+		call_cancel(take_pointer(&call->call), usage, cost);
+	keep_cancelled(call, usage, *cost, sent);
+}
+
+/* Its answer is there, and nobody has seen it. */
+static void cancel_writing(struct llm_call *call, struct llm_usage *usage, int64_t *cost)
+{
+	*usage = call->response.usage;
+	*cost = call->response.cost;
+	if (call->known || kept_is_journaled(call->writing))
+		return;
+	kept_writing_free(take_pointer(&call->writing));
+	keep_cancelled(call, usage, *cost, true);
 }
 
 void llm_cancel(struct llm_call *call, struct llm_usage *ret_usage, int64_t *ret_cost)
@@ -489,14 +504,12 @@ void llm_cancel(struct llm_call *call, struct llm_usage *ret_usage, int64_t *ret
 	struct llm_usage usage = {0};
 	int64_t cost = 0;
 
-	if (call->keep) {
-		usage = call->response.usage;
-		cost = call->response.cost;
-	} else if (call->known) {
+	if (call->writing)
+		cancel_writing(call, &usage, &cost);
+	else if (call->known)
 		cancel_known(call, &usage, &cost);
-	} else {
+	else
 		cancel_call(call, &usage, &cost);
-	}
 	if (ret_usage)
 		*ret_usage = usage;
 	if (ret_cost)

@@ -22,7 +22,6 @@
 #include "base/text.h"
 #include "llm/key.h"
 #include "llm/scripted.h"
-#include "net/body.h"
 
 enum {
 	FILE_SIZE_MAX = 64 << 20,
@@ -359,31 +358,54 @@ bool recording_find(struct recording *recording, const char *name,
 
 /* --- keeping ----------------------------------------------------------------------------- */
 
-bool recording_write(struct recording *recording, const char *name,
-		     const struct llm_request *request, const struct llm_response *response,
-		     bool cancelled, const struct rlmd_error *failure, struct rlmd_error *err)
-{
-	auto_free char *path = NULL;
-	struct body *entry;
+struct recorded_file {
+	struct exchange_file exchange;
 	struct atomic_file file;
-	bool ok;
+};
 
-	if (!recording->record_dir)
-		return true;
-	path = xasprintf("%s/%s", recording->record_dir, name);
-	entry = exchange_entry(request, response, failure, cancelled ? -1 : recording->written++);
+static bool commit(struct exchange_file *exchange, struct rlmd_error *err)
+{
+	struct atomic_file *file = &((struct recorded_file *)exchange)->file;
+
+	return atomic_file_commit(file, false) || error_errno(err, RLMD_ERROR_INPUT, "rename");
+}
+
+static void free_file(struct exchange_file *exchange)
+{
+	atomic_file_done(&((struct recorded_file *)exchange)->file);
+	free(exchange);
+}
+
+bool recording_records(const struct recording *recording)
+{
+	return recording->record_dir;
+}
+
+struct exchange_file *recording_keep(struct recording *recording, const char *name,
+				     const struct llm_request *request,
+				     const struct llm_response *response, bool cancelled,
+				     const struct rlmd_error *failure, struct rlmd_error *err)
+{
+	auto_free char *path = xasprintf("%s/%s", recording->record_dir, name);
+	int64_t order = cancelled ? -1 : recording->written++;
+	struct recorded_file *recorded;
+	struct atomic_file file;
+
 	if (!atomic_file_open(&file, path, 0600)) {
-		body_free(entry);
-		return error_errno(err, RLMD_ERROR_INPUT, "cannot write %s", path);
+		error_errno(err, RLMD_ERROR_INPUT, "cannot write %s", path);
+		return NULL;
 	}
-	if (!exchange_write(entry, recording->keys, file.fd, NULL, NULL, err))
-		ok = error_context(err, "%s", path);
-	else
-		ok = atomic_file_commit(&file, false) ||
-		     error_errno(err, RLMD_ERROR_INPUT, "cannot write %s", path);
-	atomic_file_done(&file);
-	body_free(entry);
-	return ok;
+	recorded = xcalloc(1, sizeof *recorded);
+	recorded->file = file;
+	recorded->exchange = (struct exchange_file){
+		.entry = exchange_entry(request, response, failure, order),
+		.keys = recording->keys,
+		.fd = file.fd,
+		.path = file.path,
+		.commit = commit,
+		.free = free_file,
+	};
+	return &recorded->exchange;
 }
 
 /* --- values ------------------------------------------------------------------------------ */

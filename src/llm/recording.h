@@ -39,11 +39,15 @@ bool recording_replays(const struct recording *);
 bool recording_find(struct recording *, const char *name, const struct llm_request *,
 		    struct exchange *ret, struct rlmd_error *);
 
-/* Keeps an exchange, all or nothing, with every occurrence of a key replaced; or one that was
- * cancelled, with what it had used. Does nothing in a replay alone. */
-bool recording_write(struct recording *, const char *name, const struct llm_request *,
-		     const struct llm_response *, bool cancelled, const struct rlmd_error *failure,
-		     struct rlmd_error *);
+bool recording_records(const struct recording *);
+
+/* An exchange on its way into the directory it records in, all or nothing, with every occurrence of
+ * a key replaced; or one that was cancelled, with what it had used. All is lent until it is freed.
+ * NULL: RLMD_ERROR_INPUT. */
+struct exchange_file *recording_keep(struct recording *, const char *name,
+				     const struct llm_request *, const struct llm_response *,
+				     bool cancelled, const struct rlmd_error *failure,
+				     struct rlmd_error *);
 
 /* The JSON of a value, new, or NULL; and one to keep. A replay lacks a value that cannot be kept.
  */

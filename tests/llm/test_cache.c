@@ -94,7 +94,11 @@ static void keep(struct cache *cache, const struct cache_address *address, const
 {
 	struct llm_response response = {.text = text_of(text), .model = "m-resolved"};
 
-	assert_true(cache_keep(cache, address, &response, NULL));
+	struct exchange_file *file = cache_keep(cache, address, &response, NULL);
+
+	assert_non_null(file);
+	assert_int_equal(exchange_write(file, SIZE_MAX, NULL), EXCHANGE_WHOLE);
+	exchange_file_free(file);
 }
 
 /* "" where there is none. */
@@ -359,9 +363,27 @@ static void test_size(void **state)
 	assert_in_range(total, SIZE / 2, SIZE);
 }
 
-static void note(void *owner, struct rlmd_text piece)
+/* A file of which the test has all pieces. */
+struct noted {
+	struct exchange_file file;
+	struct evbuffer *pieces;
+};
+
+static void note(struct exchange_file *file, struct rlmd_text piece)
 {
-	evbuffer_add(owner, piece.bytes, piece.size);
+	evbuffer_add(((struct noted *)file)->pieces, piece.bytes, piece.size);
+}
+
+static bool commit(struct exchange_file *file, struct rlmd_error *err)
+{
+	(void)file;
+	(void)err;
+	return true;
+}
+
+static void free_noted(struct exchange_file *file)
+{
+	close(file->fd);
 }
 
 /* Text that is written without a tree is what the tree says, to the byte, but for keys; and it is
@@ -377,18 +399,22 @@ static void test_written_as_it_is(void **state)
 
 	(void)state;
 	for (size_t address = 65480; address < 65560; address++) {
-		struct body *body;
+		struct noted noted = {{.keys = &keys,
+				       .fd = open("/dev/null", O_WRONLY),
+				       .piece = note,
+				       .commit = commit,
+				       .free = free_noted},
+				      put};
 		struct exchange exchange;
-		int fd = open("/dev/null", O_WRONLY);
 
 		memset(text, '"', 100);
 		memset(text + 100, 'x', sizeof text - 100);
 		memcpy(text + address, key, strlen(key));
 		response.text = text_from(text, sizeof text);
-		body = exchange_answer_entry(&response);
-		assert_true(exchange_write(body, &keys, fd, note, put, NULL));
-		body_free(body);
-		close(fd);
+		noted.file.entry = exchange_answer_entry(&response);
+		assert_int_equal(exchange_write(&noted.file, 65536, NULL), EXCHANGE_MORE);
+		assert_int_equal(exchange_write(&noted.file, SIZE_MAX, NULL), EXCHANGE_WHOLE);
+		exchange_file_free(&noted.file);
 		memcpy(text + address, "***", 3);
 		memset(text + address + 3, 'x', strlen(key) - 3);
 		response.text.size -= strlen(key) - 3;

@@ -3,10 +3,12 @@
 
 #include <dirent.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -68,12 +70,12 @@ static void on_broken(void *owner, const struct rlmd_error *err)
 static struct kept open_kept(bool with_journal)
 {
 	const struct rlmd_journal host = {.size = sizeof host, .look = look, .keep = keep};
-	struct kept opened = {.age_ms = 86400000, .seen = json_object()};
+	struct kept opened = {.base = base, .age_ms = 86400000, .seen = json_object()};
 
 	if (with_journal)
 		opened.journal = journal_new(base, &host, on_broken, NULL, NULL);
 	else
-		opened.cache = cache_new(base, dir, 1 << 20, NULL);
+		opened.cache = cache_new(base, dir, 64 << 20, NULL);
 	assert_true(opened.journal || opened.cache);
 	return opened;
 }
@@ -138,16 +140,17 @@ static bool keep_outcome(struct kept_lookup *lookup, const struct llm_response *
 {
 	struct llm_request asked = request;
 	struct llm_warnings warnings = {0};
+	struct kept_writing *writing;
 	json_t *told;
-	bool waits;
 
 	asked.lookup = lookup;
-	waits = kept_keep(NULL, NULL, &asked, response, err, &warnings, NULL, NULL);
+	writing = kept_keep(NULL, NULL, &asked, response, err, &warnings, NULL, NULL);
+	kept_writing_free(writing);
 	told = request_take_warnings(&warnings);
 	assert_int_equal(json_array_size(told), 0);
 	json_decref(told);
 	json_decref(warnings.all);
-	return waits;
+	return writing;
 }
 
 static void answer(struct kept_lookup *lookup, const struct llm_response *response,
@@ -326,14 +329,153 @@ static void test_a_call_that_was_cancelled(void **state)
 	close_kept(&kept);
 }
 
+/* --- answers of megabytes ------------------------------------------------------------- */
+
+enum { LARGE = 3 << 20 };
+
+static char large[LARGE];
+
+/* Those with a name of their own, or all that there are. */
+static int count_files(bool whole)
+{
+	DIR *files = opendir(dir);
+	const struct dirent *file;
+	int count = whole ? 0 : -2; /* "." and ".." */
+
+	while ((file = readdir(files)))
+		count += !whole || *file->d_name != '.';
+	closedir(files);
+	return count;
+}
+
+static void count_end(void *owner)
+{
+	++*(int *)owner;
+}
+
+static struct kept_writing *keep_large(struct kept *kept, const char *name,
+				       const struct llm_response *response,
+				       struct llm_warnings *warnings, int *ends)
+{
+	struct kept_writing *writing = kept_keep(kept, name, &request, response, NULL, warnings,
+						 count_end, ends);
+
+	assert_non_null(writing);
+	assert_false(kept_is_journaled(writing));
+	return writing;
+}
+
+/* They are written by the loop, in parts: others come meanwhile, and no file is seen before it is
+ * whole. */
+static void test_large_answers_are_written_in_steps(void **state)
+{
+	struct llm_warnings warnings = {0};
+	struct llm_response response = answer_of("");
+	struct kept kept = open_kept(false);
+	int ends = 0, steps = 0;
+	char *name;
+
+	(void)state;
+	memset(large, 'x', sizeof large);
+	response.text = text_from(large, sizeof large);
+	kept.recording = recording_new(base, dir, NULL, &kept.keys, NULL);
+	name = kept_name(&kept, &request);
+	request.lookup = ask(&kept);
+	keep_large(&kept, name, &response, &warnings, &ends);
+	while (!ends) {
+		assert_int_equal(count_files(true), 0);
+		assert_int_equal(event_base_loop(base, EVLOOP_ONCE), 0);
+		assert_in_range(++steps, 1, 100);
+	}
+	assert_in_range(steps, 3, 5);
+	assert_int_equal(ends, 1);
+	assert_int_equal(count_files(true), 2);
+	kept_lookup_free((struct kept_lookup *)request.lookup);
+	free(name);
+	close_kept(&kept);
+	assert_null(warnings.all);
+}
+
+/* Nothing is left of them, and nobody hears of their end. */
+static void test_large_answers_that_are_given_up(void **state)
+{
+	struct llm_warnings warnings = {0};
+	struct llm_response response = answer_of("");
+	struct kept kept = open_kept(false);
+	int ends = 0;
+	char *name;
+
+	(void)state;
+	response.text = text_from(large, sizeof large);
+	kept.recording = recording_new(base, dir, NULL, &kept.keys, NULL);
+	name = kept_name(&kept, &request);
+	request.lookup = ask(&kept);
+	for (int steps = 0; steps < 3; steps++) {
+		struct kept_writing *writing = keep_large(&kept, name, &response, &warnings, &ends);
+
+		for (int i = 0; i < steps; i++)
+			assert_int_equal(event_base_loop(base, EVLOOP_ONCE), 0);
+		kept_writing_free(writing);
+		assert_int_equal(event_base_loop(base, EVLOOP_NONBLOCK), 1); /* it has no event */
+		assert_int_equal(count_files(false), 0);
+	}
+	assert_int_equal(ends, 0);
+	kept_lookup_free((struct kept_lookup *)request.lookup);
+	free(name);
+	close_kept(&kept);
+}
+
+/* A disk that is full in the middle of them is warned of, once for each. */
+static void test_large_answers_without_room(void **state)
+{
+	const struct rlimit little = {2 << 20, RLIM_INFINITY}, all = {RLIM_INFINITY, RLIM_INFINITY};
+	struct llm_warnings warnings = {0};
+	struct llm_response response = answer_of("");
+	struct kept kept = open_kept(false);
+	int ends = 0;
+	char *name, *words;
+	json_t *told;
+
+	(void)state;
+	response.text = text_from(large, sizeof large);
+	kept.recording = recording_new(base, dir, NULL, &kept.keys, NULL);
+	name = kept_name(&kept, &request);
+	request.lookup = ask(&kept);
+	signal(SIGXFSZ, SIG_IGN);
+	setrlimit(RLIMIT_FSIZE, &little);
+	keep_large(&kept, name, &response, &warnings, &ends);
+	assert_int_equal(event_base_dispatch(base), 1);
+	setrlimit(RLIMIT_FSIZE, &all);
+	assert_int_equal(ends, 1);
+	assert_int_equal(count_files(false), 0);
+	told = request_take_warnings(&warnings);
+	words = json_dumps(told, 0);
+	assert_int_equal(json_array_size(told), 2);
+	assert_non_null(strstr(words, "this call is not recorded: /tmp/rlmd-kept-"));
+	assert_non_null(strstr(words, "an answer is not kept: /tmp/rlmd-kept-"));
+	assert_non_null(strstr(words, "cannot write: File too large"));
+	free(words);
+	json_decref(told);
+	json_decref(warnings.all);
+	kept_lookup_free((struct kept_lookup *)request.lookup);
+	free(name);
+	close_kept(&kept);
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_what_a_cache_keeps),           TEST(test_what_is_cached_costs_nothing),
-		TEST(test_what_a_failed_run_forgets),    TEST(test_what_a_journal_leads_to),
-		TEST(test_a_failure_that_code_was_told), TEST(test_a_call_that_was_cancelled),
+		TEST(test_what_a_cache_keeps),
+		TEST(test_what_is_cached_costs_nothing),
+		TEST(test_what_a_failed_run_forgets),
+		TEST(test_what_a_journal_leads_to),
+		TEST(test_a_failure_that_code_was_told),
+		TEST(test_a_call_that_was_cancelled),
+		TEST(test_large_answers_are_written_in_steps),
+		TEST(test_large_answers_that_are_given_up),
+		TEST(test_large_answers_without_room),
 	};
 
 	return cmocka_run_group_tests_name("kept", tests, NULL, NULL);

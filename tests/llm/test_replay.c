@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -79,6 +80,8 @@ static int teardown(void **state)
 	return rmdir(dir);
 }
 
+static int64_t max_tokens = 100;
+
 struct outcome {
 	bool done;
 	struct rlmd_error error;
@@ -117,7 +120,7 @@ static struct llm_call *start(struct llm *llm, struct outcome *outcome, const ch
 {
 	struct llm_request request = {.messages = outcome->messages,
 				      .message_count = 2,
-				      .max_tokens = 100,
+				      .max_tokens = max_tokens,
 				      .deadline = clock_ms() + 100000,
 				      .kind = kind,
 				      .depth = depth,
@@ -434,6 +437,83 @@ static void test_record_and_replay(void **state)
 	free(url);
 }
 
+/* Whether a file of the directory is open. */
+static bool is_writing(void)
+{
+	DIR *files = opendir("/proc/self/fd");
+	const struct dirent *file;
+	bool found = false;
+
+	while ((file = readdir(files))) {
+		char path[256];
+		ssize_t size = readlinkat(dirfd(files), file->d_name, path, sizeof path - 1);
+
+		path[size > 0 ? size : 0] = '\0';
+		found |= !strncmp(path, dir, strlen(dir));
+	}
+	closedir(files);
+	return found;
+}
+
+static void check_cancelled(const char *path)
+{
+	auto_free char *bytes = file_read(path, 1 << 20, NULL, NULL);
+
+	assert_non_null(strstr(bytes, "\"cancelled\":true"));
+	assert_non_null(strstr(bytes, "\"output\":3"));
+	assert_in_range(strlen(bytes), 1, 1 << 16); /* no answer */
+}
+
+/* An answer of megabytes is recorded in steps. A call that is cancelled meanwhile is paid, and
+ * recorded as one that nobody had an answer of. */
+static void test_cancelled_while_it_is_recorded(void **state)
+{
+	static char text[3 << 20]; /* that does not repeat itself */
+	struct server *server = server_new(base);
+	struct llm_usage usage;
+	struct outcome outcome;
+	struct llm_call *call;
+	struct llm *llm;
+	int64_t cost;
+	auto_free char *url = xasprintf("%s/v1", server->url), *body = NULL;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof text - 1; i++)
+		text[i] = (char)('a' + (uint32_t)(i * i * 2654435761U) % 251 % 26);
+	body = xasprintf("{\"model\":\"m-1\",\"choices\":[{\"message\":{\"content\":\"%s\"},"
+			 "\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":11,"
+			 "\"completion_tokens\":3,\"cost\":0.5}}",
+			 text);
+	setenv("OPENAI_API_KEY", key, 1);
+	setenv("OPENAI_BASE_URL", url, 1);
+	server_json(server, 200, "", body);
+	server_json(server, 200, "", body);
+	llm = new_llm("openai", "m", NULL, dir);
+	max_tokens = sizeof text;
+	call = start(llm, &outcome, "same", LLM_QUERY, 0, 0);
+	while (!is_writing() && !outcome.done)
+		assert_int_equal(event_base_loop(base, EVLOOP_ONCE), 0);
+	assert_string_equal(outcome.error.text, "");
+	assert_false(outcome.done);
+	llm_cancel(call, &usage, &cost);
+	assert_int_equal(usage.input, 11);
+	assert_int_equal(usage.output, 3);
+	assert_int_equal(cost, 500000000000);
+	assert_false(is_writing());
+	assert_int_equal(each_file(check_cancelled), 1);
+	each_file(remove_file);
+
+	ask(llm, "same", LLM_QUERY, 0, 1);
+	free_llm(llm);
+	server_free(server);
+	llm = new_llm("replay", "m", dir, NULL);
+	outcome = ask(llm, "same", LLM_QUERY, 0, 2);
+	assert_memory_equal(outcome.text, text, sizeof outcome.text - 1);
+	assert_int_equal(outcome.cost, 500000000000);
+	free_llm(llm);
+	max_tokens = 100;
+}
+
 /* A replay can be recorded: so a script becomes a recording. */
 static void test_record_a_replay(void **state)
 {
@@ -561,6 +641,7 @@ int main(void)
 		TEST(test_bad_scripts),
 		TEST(test_bad_directory),
 		TEST(test_record_and_replay),
+		TEST(test_cancelled_while_it_is_recorded),
 		TEST(test_record_a_replay),
 		TEST(test_identity),
 		TEST(test_identity_is_of_json),
