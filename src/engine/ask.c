@@ -514,14 +514,17 @@ static void on_llm(void *owner, const struct llm_response *response, const struc
 	ask_end(ask, response, err);
 }
 
-/* Looks for an earlier answer; counts what earlier attempts at the job have paid in vain. */
-static void ask_look_up(struct ask *ask)
+/* Looks for an earlier answer; counts what earlier attempts at the job have paid in vain. False: it
+ * is being read, and on_permit() comes again. */
+static bool ask_look_up(struct ask *ask)
 {
 	struct llm_request *request = &ask->options.request;
 	struct kept_bill bill;
 
 	if (!request->lookup)
 		request->lookup = llm_look_up(ask->scope->llm, request, ask->options.caller->id);
+	if (kept_wait((struct kept_lookup *)request->lookup, on_permit, ask))
+		return false;
 	bill = kept_bill((struct kept_lookup *)request->lookup);
 	if (bill.calls)
 		budget_count_again(ask->options.caller->budget,
@@ -535,6 +538,7 @@ static void ask_look_up(struct ask *ask)
 					   .estimated = bill.usage.estimated,
 					   .cost_complete = !bill.cost_unknown,
 				   });
+	return true;
 }
 
 /* An answer that was paid before needs no money. */
@@ -571,7 +575,8 @@ static void on_permit(void *owner)
 		llm_go_on(ask->call);
 		return;
 	}
-	ask_look_up(ask);
+	if (!ask_look_up(ask))
+		return;
 	asks = may_be_sent(ask, &err) && host_allows(ask, &err);
 	if (!asks || kept_is_found(request->lookup))
 		permit_spare(ask->permit);

@@ -317,64 +317,113 @@ static EVP_MAC_CTX *entry_code(const struct cache_address *address, int64_t crea
 	return code;
 }
 
-/* The bytes of an entry that may be one, new; NULL: it is none. */
-static char *read_entry(int fd, size_t *ret_size)
+struct cache_reading {
+	const struct cache_address *address; /* lent */
+	int64_t age_ms;
+	int fd;      /* owned */
+	char *bytes; /* owned */
+	size_t size, got;
+	size_t body;       /* where the answer begins, behind the first line */
+	EVP_MAC_CTX *code; /* owned: of what was read; NULL: it is no entry, or too old */
+	char given[HEX_SIZE];
+};
+
+/* A file that may be an entry. */
+static bool may_be_entry(int fd, size_t *ret_size)
 {
 	struct stat st;
-	auto_free char *bytes = NULL;
-	size_t size = 0;
-	ssize_t n = 1;
 
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
 	    st.st_mode & (S_IWGRP | S_IWOTH) || st.st_size <= 0 || st.st_size > ENTRY_MAX)
-		return NULL;
-	bytes = xreallocarray(NULL, (size_t)st.st_size, 1);
-	while (size < (size_t)st.st_size && n > 0) {
-		n = read(fd, bytes + size, (size_t)st.st_size - size);
-		size += n > 0 ? (size_t)n : 0;
-	}
-	*ret_size = size;
-	return take_pointer(&bytes);
+		return false;
+	*ret_size = (size_t)st.st_size;
+	return true;
 }
 
-static bool is_ours(const struct cache_address *address, struct rlmd_text entry, int64_t age_ms,
-		    struct rlmd_text *ret_body)
-{
-	const char *end = memchr(entry.bytes, '\n', entry.size < HEAD_MAX ? entry.size : HEAD_MAX);
-	int64_t created, now = clock_wall_ms();
-	char head[HEAD_MAX + 1], given[HEX_SIZE], real[HEX_SIZE];
-	EVP_MAC_CTX *code;
-
-	if (!end)
-		return false;
-	/* The entry has no end of its own, which sscanf() would look for. */
-	snprintf(head, sizeof head, "%.*s", (int)(end - entry.bytes), entry.bytes);
-	if (sscanf(head, "rlmd-cache-1 %" SCNd64 " %64[0-9a-f]", &created, given) != 2)
-		return false;
-	*ret_body = text_from(end + 1, entry.size - (size_t)(end + 1 - entry.bytes));
-	code = entry_code(address, created);
-	code_add(code, *ret_body);
-	code_end(code, real);
-	return strlen(given) == HEX_SIZE - 1 && !CRYPTO_memcmp(given, real, HEX_SIZE - 1) &&
-	       created <= now + AHEAD_MS && now - created <= age_ms;
-}
-
-bool cache_find(struct cache *cache, const struct cache_address *address, int64_t age_ms,
-		struct exchange *ret)
+struct cache_reading *cache_find(struct cache *cache, const struct cache_address *address,
+				 int64_t age_ms)
 {
 	auto_close int fd = openat(cache->fd, address->name,
 				   O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	const struct timespec used[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_nsec = UTIME_NOW}};
+	struct cache_reading *reading;
 	size_t size;
-	auto_free char *bytes = fd >= 0 ? read_entry(fd, &size) : NULL;
-	struct rlmd_text body;
 
-	if (!bytes || !is_ours(address, text_from(bytes, size), age_ms, &body))
+	if (fd < 0 || !may_be_entry(fd, &size))
+		return NULL;
+	reading = xcalloc(1, sizeof *reading);
+	reading->address = address;
+	reading->age_ms = age_ms;
+	reading->fd = take_fd(&fd);
+	reading->bytes = xreallocarray(NULL, size, 1);
+	reading->size = size;
+	return reading;
+}
+
+static void read_head(struct cache_reading *reading)
+{
+	const char *end = memchr(reading->bytes, '\n',
+				 reading->got < HEAD_MAX ? reading->got : HEAD_MAX);
+	int64_t created, now = clock_wall_ms();
+	char head[HEAD_MAX + 1];
+
+	if (!end)
+		return;
+	/* The entry has no end of its own, which sscanf() would look for. */
+	snprintf(head, sizeof head, "%.*s", (int)(end - reading->bytes), reading->bytes);
+	if (sscanf(head, "rlmd-cache-1 %" SCNd64 " %64[0-9a-f]", &created, reading->given) != 2 ||
+	    created > now + AHEAD_MS || now - created > reading->age_ms)
+		return;
+	reading->body = (size_t)(end + 1 - reading->bytes);
+	reading->code = entry_code(reading->address, created);
+}
+
+bool cache_read(struct cache_reading *reading, size_t bytes)
+{
+	size_t before = reading->got, left = reading->size - before;
+	size_t goal = before + (bytes < left ? bytes : left);
+	ssize_t n = 1;
+
+	while (reading->got < goal && n > 0) {
+		n = read(reading->fd, reading->bytes + reading->got, goal - reading->got);
+		reading->got += n > 0 ? (size_t)n : 0;
+	}
+	if (n <= 0)
+		reading->size = reading->got;
+	if (!before) {
+		read_head(reading);
+		before = reading->body;
+	}
+	if (reading->code)
+		code_add(reading->code, text_from(reading->bytes + before, reading->got - before));
+	return reading->code && reading->got < reading->size;
+}
+
+bool cache_take(struct cache_reading *reading, struct exchange *ret)
+{
+	const struct timespec used[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_nsec = UTIME_NOW}};
+	struct rlmd_text body = text_from(reading->bytes + reading->body,
+					  reading->got - reading->body);
+	char real[HEX_SIZE];
+
+	if (!reading->code)
 		return false;
-	if (!exchange_read_answer(body, ret, NULL))
+	code_end(take_pointer(&reading->code), real);
+	if (strlen(reading->given) != HEX_SIZE - 1 ||
+	    CRYPTO_memcmp(reading->given, real, HEX_SIZE - 1) ||
+	    !exchange_read_answer(body, ret, NULL))
 		return false;
-	futimens(fd, used); /* what cannot be marked as used only goes earlier */
+	futimens(reading->fd, used); /* what cannot be marked as used only goes earlier */
 	return true;
+}
+
+void cache_reading_free(struct cache_reading *reading)
+{
+	if (!reading)
+		return;
+	close(reading->fd);
+	free(reading->bytes);
+	EVP_MAC_CTX_free(reading->code);
+	free(reading);
 }
 
 void cache_forget(struct cache *cache, const char *name)

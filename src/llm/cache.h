@@ -23,6 +23,7 @@
 enum { CACHE_NAME_SIZE = EXCHANGE_ID_SIZE + 24, CACHE_SECRET_SIZE = 32 };
 
 struct cache;
+struct cache_reading;
 struct rlmd_provider;
 
 /*
@@ -52,8 +53,16 @@ void cache_address_init(struct cache_address *, const struct rlmd_provider *, co
 /* The same for the request's n-th time, from 0. */
 void cache_address_number(struct cache_address *, int64_t n);
 
-/* False: it is not there, or older. `ret` becomes the caller's. */
-bool cache_find(struct cache *, const struct cache_address *, int64_t age_ms, struct exchange *ret);
+/* An entry that is being read, new; NULL: there is none. The address is lent until it is freed. */
+struct cache_reading *cache_find(struct cache *, const struct cache_address *, int64_t age_ms);
+
+/* Reads about `bytes` more, for many megabytes at once would hold the loop. False: there is no more
+ * to be read. */
+bool cache_read(struct cache_reading *, size_t bytes);
+
+/* After all was read, once. False: it is older, or none of ours. `ret` becomes the caller's. */
+bool cache_take(struct cache_reading *, struct exchange *ret);
+void cache_reading_free(struct cache_reading *); /* NULL is fine */
 
 /* It is not to be found again. */
 void cache_forget(struct cache *, const char *name);

@@ -13,7 +13,7 @@
 #include "llm/llm.h"
 #include "llm/registry.h"
 
-enum { AT_ONCE = 1 << 20 }; /* bytes that are written: a millisecond of the loop, or two */
+enum { AT_ONCE = 1 << 20 }; /* bytes that are read or written: a millisecond of the loop, or two */
 
 struct kept_lookup {
 	struct cache *cache; /* lent; NULL: none */
@@ -26,6 +26,11 @@ struct kept_lookup {
 	bool found, paid;
 	struct exchange exchange; /* owned: what was found */
 	struct kept_bill bill;    /* of what led to nothing */
+
+	struct cache_reading *reading; /* owned: the cache's entry, until all of it is read */
+	struct event *timer;           /* owned: the next part of that; or NULL */
+	kept_done_fn *read;            /* is waited for */
+	void *owner;                   /* lent: its argument */
 };
 
 static bool open_recording(struct kept *kept, struct registry *registry,
@@ -139,7 +144,33 @@ static const char *word_of(enum llm_kind kind)
 	return kind == LLM_QUERY || kind == LLM_DIRECT ? "query" : "turn";
 }
 
-/* Nothing is billed for it. */
+/* The next part of an entry. False: it was the last. Nothing is billed for what is found. */
+static bool read_on(struct kept_lookup *lookup)
+{
+	if (cache_read(lookup->reading, AT_ONCE))
+		return true;
+	if (cache_take(lookup->reading, &lookup->exchange)) {
+		lookup->found = true;
+		lookup->exchange.cached = lookup->exchange.usage_given = true;
+		lookup->exchange.usage = (struct llm_usage){0};
+		lookup->exchange.cost = 0;
+	}
+	cache_reading_free(take_pointer(&lookup->reading));
+	return false;
+}
+
+static void on_part(evutil_socket_t fd, short what, void *owner)
+{
+	struct kept_lookup *lookup = owner;
+
+	(void)fd;
+	(void)what;
+	if (read_on(lookup))
+		loop_post(lookup->timer);
+	else
+		lookup->read(lookup->owner);
+}
+
 static void look_into_cache(struct kept_lookup *lookup, struct kept *kept,
 			    const struct rlmd_provider *provider, const struct llm_request *request,
 			    const char *asker)
@@ -149,13 +180,10 @@ static void look_into_cache(struct kept_lookup *lookup, struct kept *kept,
 	cache_address_init(&lookup->address, provider, kept->tenant, request);
 	asked = xasprintf("%s %s %s", asker, word_of(request->kind), lookup->address.name);
 	cache_address_number(&lookup->address, json_count(kept->seen, asked));
-	if (lookup->found ||
-	    !cache_find(lookup->cache, &lookup->address, kept->age_ms, &lookup->exchange))
-		return;
-	lookup->found = true;
-	lookup->exchange.cached = lookup->exchange.usage_given = true;
-	lookup->exchange.usage = (struct llm_usage){0};
-	lookup->exchange.cost = 0;
+	if (!lookup->found)
+		lookup->reading = cache_find(lookup->cache, &lookup->address, kept->age_ms);
+	if (lookup->reading && read_on(lookup))
+		lookup->timer = loop_timer(kept->base, on_part, lookup);
 }
 
 void kept_forget(struct kept *kept, const char *asker)
@@ -204,9 +232,22 @@ void kept_lookup_free(struct kept_lookup *lookup)
 {
 	if (!lookup)
 		return;
+	cache_reading_free(lookup->reading);
+	if (lookup->timer)
+		event_free(lookup->timer);
 	exchange_done(&lookup->exchange);
 	free(lookup->key);
 	free(lookup);
+}
+
+bool kept_wait(struct kept_lookup *lookup, kept_done_fn *fn, void *owner)
+{
+	if (!lookup || !lookup->reading)
+		return false;
+	lookup->read = fn;
+	lookup->owner = owner;
+	loop_post(lookup->timer);
+	return true;
 }
 
 void kept_look_again(struct kept_lookup *lookup)

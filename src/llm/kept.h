@@ -58,6 +58,10 @@ struct kept_lookup *kept_look(struct kept *, const struct rlmd_provider *,
 			      const struct llm_request *, const char *asker);
 void kept_lookup_free(struct kept_lookup *); /* NULL is fine */
 
+/* An answer of megabytes is still being read: `fn` comes from the loop once it is, and before that
+ * nothing may be asked of the lookup. False: it is not. NULL is fine. */
+bool kept_wait(struct kept_lookup *, kept_done_fn *fn, void *owner);
+
 /* The call is sent once more: looks for its next answer, in the journal alone. NULL is fine. */
 void kept_look_again(struct kept_lookup *);
 

@@ -105,14 +105,20 @@ static void keep(struct cache *cache, const struct cache_address *address, const
 static const char *find(struct cache *cache, const struct cache_address *address, int64_t age_ms)
 {
 	static char text[64];
+	struct cache_reading *reading = cache_find(cache, address, age_ms);
 	struct exchange exchange;
 
 	*text = '\0';
-	if (cache_find(cache, address, age_ms, &exchange)) {
+	if (!reading)
+		return text;
+	while (cache_read(reading, 256))
+		continue;
+	if (cache_take(reading, &exchange)) {
 		snprintf(text, sizeof text, "%.40s", exchange.text);
 		assert_string_equal(exchange.model, "m-resolved");
 		exchange_done(&exchange);
 	}
+	cache_reading_free(reading);
 	return text;
 }
 

@@ -2,6 +2,7 @@
 #include "llm/kept.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -425,6 +426,81 @@ static void test_large_answers_that_are_given_up(void **state)
 	close_kept(&kept);
 }
 
+/* Finds a large answer that was kept; returns how many turns of the loop that took. */
+static int find_large(struct kept_lookup *lookup)
+{
+	int ends = 0, steps = 0;
+
+	assert_true(kept_wait(lookup, count_end, &ends));
+	while (!ends) {
+		assert_int_equal(event_base_loop(base, EVLOOP_ONCE), 0);
+		assert_in_range(++steps, 1, 100);
+	}
+	assert_false(kept_wait(lookup, count_end, &ends));
+	return steps;
+}
+
+static void damage(void)
+{
+	DIR *files = opendir(dir);
+	const struct dirent *file;
+
+	while ((file = readdir(files))) {
+		int fd = openat(dirfd(files), file->d_name, O_WRONLY);
+
+		if (fd < 0)
+			continue; /* a directory */
+		assert_int_equal(pwrite(fd, "y", 1, LARGE), 1);
+		close(fd);
+	}
+	closedir(files);
+}
+
+/* They are read by the loop, in parts; one that is damaged was never there. */
+static void test_large_answers_are_read_in_steps(void **state)
+{
+	struct llm_warnings warnings = {0};
+	struct llm_response response = answer_of("");
+	struct kept kept = open_kept(false);
+	struct kept_lookup *lookup;
+	int ends = 0;
+
+	(void)state;
+	memset(large, 'x', sizeof large);
+	memset(large, '"', sizeof large / 2); /* twice as long, quoted */
+	response.text = text_from(large, sizeof large);
+	request.lookup = lookup = ask(&kept);
+	assert_false(kept_wait(lookup, count_end, &ends));
+	keep_large(&kept, NULL, &response, &warnings, &ends);
+	assert_int_equal(event_base_dispatch(base), 1);
+	assert_int_equal(ends, 1);
+	kept_lookup_free(lookup);
+	close_kept(&kept);
+
+	kept = open_kept(false);
+	lookup = ask(&kept);
+	kept_lookup_free(lookup); /* nobody waits for it any more */
+	lookup = ask(&kept);
+	assert_false(kept_wait(lookup, count_end, &ends)); /* the second time is another */
+	kept_lookup_free(lookup);
+	close_kept(&kept);
+	for (int damaged = 0; damaged < 2; damaged++) {
+		kept = open_kept(false);
+		lookup = ask(&kept);
+		assert_in_range(find_large(lookup), 2, 6);
+		assert_int_equal(kept_is_found(lookup), !damaged);
+		if (!damaged) {
+			assert_int_equal(kept_exchange(lookup)->text_size, sizeof large);
+			assert_memory_equal(kept_exchange(lookup)->text, large, sizeof large);
+			assert_true(kept_exchange(lookup)->cached);
+		}
+		kept_lookup_free(lookup);
+		close_kept(&kept);
+		damage();
+	}
+	assert_int_equal(ends, 1);
+}
+
 /* A disk that is full in the middle of them is warned of, once for each. */
 static void test_large_answers_without_room(void **state)
 {
@@ -475,6 +551,7 @@ int main(void)
 		TEST(test_a_call_that_was_cancelled),
 		TEST(test_large_answers_are_written_in_steps),
 		TEST(test_large_answers_that_are_given_up),
+		TEST(test_large_answers_are_read_in_steps),
 		TEST(test_large_answers_without_room),
 	};
 

@@ -1,5 +1,6 @@
 """--cache: what was asked and answered before is taken from a directory, at no cost."""
 
+import hashlib
 import json
 import os
 import pathlib
@@ -76,6 +77,29 @@ class Hits(CacheTest):
                 self.assertEqual([call["cached"] for call in trace["llmCalls"]], [True] * 6)
                 self.assertIn("7 calls (7 from the cache)", second.err)
                 self.assertIn("answered before, from the cache", second.err)
+
+    def test_an_answer_of_megabytes(self):
+        """It is recorded, kept and found in several turns of the loop, and is the same."""
+        text = "".join(f'{i:x} "%\u00fc\n' for i in range(400000)) + "."
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        server = self.serve("openai")
+        server.script("^give", Reply(text=text, usage=(10, 900000)))
+        server.script(None, code("a = llm_query('give', max_tokens=9000000)", "import hashlib",
+                                 "FINAL(hashlib.sha256(a.encode()).hexdigest())"))
+        table = {"m": {"input_cost_per_token": 0, "output_cost_per_token": 0,
+                       "max_input_tokens": 20000000, "max_output_tokens": 10000000}}
+        large = ["--max-tokens", "1000000000", "--price-table",
+                 self.write("prices.json", json.dumps(table))]
+        record = ["--record", self.dir / "recording"]
+        for requests in (2, 0):
+            before = len(server.requests)
+            outcome = self.ask(server, "--cache", self.cache, *large, *record)
+            self.assertEqual(outcome.result["output"], digest)
+            self.assertEqual(len(server.requests) - before, requests)
+            record = []
+        outcome = self.rlmd("exec", "--json", "-p", "replay", "--replay", self.dir / "recording",
+                            "-m", "m", *large, "the task")
+        self.assertEqual(outcome.result["output"], digest, outcome.err)
 
     def test_one_changed_file_of_a_tree(self):
         """It is asked for again, with the turn that told of it; the others are not."""
