@@ -18,6 +18,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/loop.h"
 #include "llm/key.h"
 #include "llm/provider.h"
@@ -28,6 +29,7 @@ enum {
 	HEX_SIZE = EXCHANGE_ID_SIZE,
 	ENTRY_MAX = 64 << 20, /* bytes */
 	HEAD_MAX = 128,       /* bytes of an entry's first line */
+	DEPTH_MAX = 8,        /* of the JSON of its second */
 	PARTS = 16,           /* of the size: after so much was written the rest is looked at */
 	AHEAD_MS = 60000,     /* that another machine's clock may go before ours */
 	STEP = 64,            /* files that are looked at in a turn of the loop */
@@ -36,7 +38,7 @@ enum {
 	LEFT_OVER_MS = 3600000, /* after which nobody is writing a temporary file any more */
 };
 
-static const char format[] = "rlmd-cache-1";
+static const char format[] = "rlmd-cache-2";
 
 #define TEMPORARY ".new-" /* names of entries that are being written begin with it */
 
@@ -354,7 +356,7 @@ struct cache_reading *cache_find(struct cache *cache, const struct cache_address
 	reading->address = address;
 	reading->age_ms = age_ms;
 	reading->fd = take_fd(&fd);
-	reading->bytes = xreallocarray(NULL, size, 1);
+	reading->bytes = xreallocarray(NULL, size + 1, 1);
 	reading->size = size;
 	return reading;
 }
@@ -370,7 +372,7 @@ static void read_head(struct cache_reading *reading)
 		return;
 	/* The entry has no end of its own, which sscanf() would look for. */
 	snprintf(head, sizeof head, "%.*s", (int)(end - reading->bytes), reading->bytes);
-	if (sscanf(head, "rlmd-cache-1 %" SCNd64 " %64[0-9a-f]", &created, reading->given) != 2 ||
+	if (sscanf(head, "rlmd-cache-2 %" SCNd64 " %64[0-9a-f]", &created, reading->given) != 2 ||
 	    created > now + AHEAD_MS || now - created > reading->age_ms)
 		return;
 	reading->body = (size_t)(end + 1 - reading->bytes);
@@ -398,19 +400,35 @@ bool cache_read(struct cache_reading *reading, size_t bytes)
 	return reading->code && reading->got < reading->size;
 }
 
+/* The line of facts, and behind it the text, which stays where it is read. */
+static bool read_answer(struct cache_reading *reading, struct exchange *ret)
+{
+	struct rlmd_text all = text_from(reading->bytes + reading->body,
+					 reading->got - reading->body);
+	const char *end = memchr(all.bytes, '\n', all.size);
+	size_t facts = end ? (size_t)(end + 1 - all.bytes) : 0;
+	json_auto_t *entry = end ? json_read(text_slice(all, 0, facts), DEPTH_MAX, NULL) : NULL;
+
+	if (!entry || !exchange_read(entry, ret, NULL))
+		return false;
+	free(ret->text);
+	ret->text = take_pointer(&reading->bytes);
+	ret->text_size = all.size - facts;
+	memmove(ret->text, all.bytes + facts, ret->text_size);
+	ret->text[ret->text_size] = '\0';
+	return true;
+}
+
 bool cache_take(struct cache_reading *reading, struct exchange *ret)
 {
 	const struct timespec used[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_nsec = UTIME_NOW}};
-	struct rlmd_text body = text_from(reading->bytes + reading->body,
-					  reading->got - reading->body);
 	char real[HEX_SIZE];
 
 	if (!reading->code)
 		return false;
 	code_end(take_pointer(&reading->code), real);
 	if (strlen(reading->given) != HEX_SIZE - 1 ||
-	    CRYPTO_memcmp(reading->given, real, HEX_SIZE - 1) ||
-	    !exchange_read_answer(body, ret, NULL))
+	    CRYPTO_memcmp(reading->given, real, HEX_SIZE - 1) || !read_answer(reading, ret))
 		return false;
 	futimens(reading->fd, used); /* what cannot be marked as used only goes earlier */
 	return true;
@@ -527,7 +545,8 @@ struct exchange_file *cache_keep(struct cache *cache, const struct cache_address
 	file->created = clock_wall_ms();
 	file->code = entry_code(address, file->created);
 	file->exchange = (struct exchange_file){
-		.entry = exchange_answer_entry(response),
+		.entry = exchange_facts(response),
+		.rest = response->text,
 		.keys = &file->keys,
 		.path = cache->dir,
 		.piece = on_piece,

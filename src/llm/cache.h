@@ -1,10 +1,11 @@
 /*
  * llm/cache.h - answers of models that were had before, in a directory that processes share.
  *
- * One file an exchange, which holds the answer and no request. Its name is made of the request, of
- * whom it was sent to, and of a secret that a tenant and a provider's key make; so is the code by
- * which an entry is known to be whole and ours. A process without both finds nothing there, learns
- * of no key, and can plant nothing: what is torn, forged, too old or no entry at all is not there.
+ * One file an exchange, which holds the answer and no request: a line with its time and its code, a
+ * line of JSON, and the text as it is. Its name is made of the request, of whom it was sent to, and
+ * of a secret that a tenant and a provider's key make; so is the code by which an entry is known to
+ * be whole and ours. A process without both finds nothing there, learns of no key, and can plant
+ * nothing: what is torn, forged, too old or no entry at all is not there.
  *
  * Files appear whole and are replaced at once, so that any number of processes may use a directory.
  * Each keeps it within its size: after a part of that was written, in the loop's steps, and when it

@@ -10,7 +10,6 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "base/json_scan.h"
 #include "base/money.h"
 #include "base/text.h"
 #include "llm/key.h"
@@ -33,7 +32,6 @@ static const struct {
 
 enum {
 	COUNTS = sizeof counts / sizeof *counts,
-	ANSWER_DEPTH = 8,
 	ENTRY_DEPTH = 16,
 	HASHED = 16 << 10,  /* bytes at once */
 	WRITTEN = 64 << 10, /* likewise */
@@ -314,44 +312,6 @@ bool exchange_read(const json_t *entry, struct exchange *ret, struct rlmd_error 
 	return true;
 }
 
-/* With an empty string in the place of one that is read by itself. */
-static json_t *read_without(struct rlmd_text json, const struct json_view *string,
-			    struct rlmd_error *err)
-{
-	auto_evbuffer struct evbuffer *rest = buffer_new();
-	size_t start = string->kind ? (size_t)(string->text.bytes - json.bytes) : 0;
-	size_t end = start + string->text.size;
-
-	buffer_add(rest, json.bytes, start);
-	buffer_add(rest, json.bytes + end, json.size - end);
-	return json_read(text_in(rest), ANSWER_DEPTH, err);
-}
-
-bool exchange_read_answer(struct rlmd_text json, struct exchange *ret, struct rlmd_error *err)
-{
-	static const struct json_scan_field inside[] = {{.name = "text"}, {.name = NULL}};
-	static const struct json_scan_field fields[] = {
-		{.name = "response", .view = 1, .inside = inside}, {.name = NULL}};
-	const struct json_scan_bounds bounds = {.depth = ANSWER_DEPTH};
-	json_auto_t *rest = NULL;
-	struct json_view views[2];
-
-	if (!json_scan_fields(json, &bounds, fields, views, 2, err))
-		return false;
-	if (views[0].kind != JSON_VIEW_STRING)
-		views[0] = (struct json_view){.kind = JSON_VIEW_NONE};
-	rest = read_without(json, &views[0], err);
-	if (!rest || !exchange_read(rest, ret, err))
-		return false;
-	if (!views[0].kind)
-		return true;
-	free(ret->text);
-	ret->text = xreallocarray(NULL, views[0].text.size + 1, 1);
-	ret->text_size = json_view_copy(&views[0], ret->text);
-	ret->text[ret->text_size] = '\0';
-	return true;
-}
-
 struct llm_response exchange_response(const struct exchange *exchange,
 				      const struct llm_request *request)
 {
@@ -491,15 +451,6 @@ json_t *exchange_request(const struct llm_request *request)
 	return json_incref(json_object_get(whole, "request"));
 }
 
-static void put_response(struct body *out, const struct llm_response *response)
-{
-	put_text(out, "\"response\":{\"text\":", response->text);
-	put_text(out, ",\"thinking\":", response->thinking);
-	body_add(out, ",");
-	put_members(out, facts_json(response));
-	body_add(out, "}");
-}
-
 struct body *exchange_entry(const struct llm_request *request, const struct llm_response *response,
 			    const struct rlmd_error *err, int64_t order)
 {
@@ -508,30 +459,47 @@ struct body *exchange_entry(const struct llm_request *request, const struct llm_
 	struct body *out = body_new();
 
 	put_request(out, request);
+	put_text(out, ",\"response\":{\"text\":", response->text);
+	put_text(out, ",\"thinking\":", response->thinking);
 	body_add(out, ",");
-	put_response(out, response);
+	put_members(out, facts_json(response));
 	add_error(more, err);
-	body_add(out, ",");
+	body_add(out, "},");
 	put_members(out, more);
 	body_add(out, "}\n");
 	return out;
 }
 
-struct body *exchange_answer_entry(const struct llm_response *response)
+struct body *exchange_facts(const struct llm_response *response)
 {
 	struct body *out = body_new();
 
-	body_add(out, "{");
-	put_response(out, response);
-	body_add(out, "}\n");
+	put_text(out, "{\"response\":{\"thinking\":", response->thinking);
+	body_add(out, ",");
+	put_members(out, facts_json(response));
+	body_add(out, "}}\n");
 	return out;
+}
+
+/* The next bytes of the entry, or of what stands behind it; 0 at the end. */
+static size_t next_bytes(struct exchange_file *file, char *out)
+{
+	size_t size = body_read(file->entry, out, WRITTEN);
+
+	if (size)
+		return size;
+	size = file->rest.size < WRITTEN ? file->rest.size : WRITTEN;
+	if (size)
+		memcpy(out, file->rest.bytes, size);
+	file->rest = text_slice(file->rest, size, file->rest.size);
+	return size;
 }
 
 /* One piece. False: it failed, or there is no more. */
 static bool write_piece(struct exchange_file *file, bool *ret_more, struct rlmd_error *err)
 {
 	size_t longest = key_list_longest(file->keys);
-	size_t more = body_read(file->entry, file->room + file->open, WRITTEN);
+	size_t more = next_bytes(file, file->room + file->open);
 	size_t size = key_list_redact_inside(file->keys, file->room, file->open + more);
 	size_t done = more && size > longest ? size - longest : more ? 0 : size;
 

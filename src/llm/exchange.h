@@ -65,9 +65,6 @@ bool exchange_fields(const json_t *object, const char *const *fields, struct rlm
 /* "response" and "error" of an entry; RLMD_ERROR_INPUT names the field. */
 bool exchange_read(const json_t *entry, struct exchange *ret, struct rlmd_error *);
 
-/* As exchange_read(), of an entry as JSON, without making a tree of its text. */
-bool exchange_read_answer(struct rlmd_text json, struct exchange *ret, struct rlmd_error *);
-
 /* The response, as if it came now, but for times; lent by both. */
 struct llm_response exchange_response(const struct exchange *, const struct llm_request *);
 
@@ -90,8 +87,8 @@ json_t *exchange_answer(const struct llm_response *, const struct rlmd_error *);
 struct body *exchange_entry(const struct llm_request *, const struct llm_response *,
 			    const struct rlmd_error *err, int64_t order);
 
-/* An answer that came to its end. */
-struct body *exchange_answer_entry(const struct llm_response *);
+/* All of an answer that came to its end but its text, in one line. */
+struct body *exchange_facts(const struct llm_response *);
 
 /*
  * A file that an entry is being written to, of a recording or a cache: these know how it is opened,
@@ -99,6 +96,7 @@ struct body *exchange_answer_entry(const struct llm_response *);
  */
 struct exchange_file {
 	struct body *entry;          /* owned */
+	struct rlmd_text rest;       /* lent: stands behind it, as it is */
 	const struct key_list *keys; /* lent: the file must not have them */
 	int fd;                      /* lent */
 	const char *path;            /* lent: as errors call it */

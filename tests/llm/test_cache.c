@@ -392,51 +392,67 @@ static void free_noted(struct exchange_file *file)
 	close(file->fd);
 }
 
-/* Text that is written without a tree is what the tree says, to the byte, but for keys; and it is
- * read without one. The second key is cut by the end of the first piece. */
+/* The bytes of a file with this entry, and with `rest` behind it, to `put`. */
+static void write_to(struct evbuffer *put, const struct key_list *keys, struct body *entry,
+		     struct rlmd_text rest)
+{
+	struct noted noted = {{.entry = entry,
+			       .rest = rest,
+			       .keys = keys,
+			       .fd = open("/dev/null", O_WRONLY),
+			       .piece = note,
+			       .commit = commit,
+			       .free = free_noted},
+			      put};
+
+	evbuffer_drain(put, evbuffer_get_length(put));
+	assert_int_equal(exchange_write(&noted.file, 65536, NULL), EXCHANGE_MORE);
+	assert_int_equal(exchange_write(&noted.file, SIZE_MAX, NULL), EXCHANGE_WHOLE);
+	exchange_file_free(&noted.file);
+}
+
+/* Text that is written without a tree is what the tree says, but for keys; of a recording, and of a
+ * cache. A key is cut by the end of the first piece in each. */
 static void test_written_as_it_is(void **state)
 {
-	static char text[200000], key[] = "the-key-itself";
+	static char text[140000], key[] = "the-key-itself";
 	struct llm_response response = {
 		.model = "m", .thinking = text_of("th\"ought"), .usage.input = 7};
 	const struct key_list keys = {(char *[]){key}, 1};
-	auto_evbuffer struct evbuffer *tree = evbuffer_new(), *put = evbuffer_new();
-	json_t *answer;
+	auto_evbuffer struct evbuffer *put = evbuffer_new(), *facts = evbuffer_new();
 
 	(void)state;
-	for (size_t address = 65480; address < 65560; address++) {
-		struct noted noted = {{.keys = &keys,
-				       .fd = open("/dev/null", O_WRONLY),
-				       .piece = note,
-				       .commit = commit,
-				       .free = free_noted},
-				      put};
-		struct exchange exchange;
+	for (size_t address = 65100; address < 65560; address++) {
+		auto_evbuffer struct evbuffer *recorded = evbuffer_new();
+		json_t *answer, *written;
 
 		memset(text, '"', 100);
 		memset(text + 100, 'x', sizeof text - 100);
 		memcpy(text + address, key, strlen(key));
 		response.text = text_from(text, sizeof text);
-		noted.file.entry = exchange_answer_entry(&response);
-		assert_int_equal(exchange_write(&noted.file, 65536, NULL), EXCHANGE_MORE);
-		assert_int_equal(exchange_write(&noted.file, SIZE_MAX, NULL), EXCHANGE_WHOLE);
-		exchange_file_free(&noted.file);
+		write_to(recorded, &keys, exchange_entry(&request, &response, NULL, 3),
+			 (struct rlmd_text){0});
+		write_to(put, &keys, exchange_facts(&response), response.text);
+
 		memcpy(text + address, "***", 3);
 		memset(text + address + 3, 'x', strlen(key) - 3);
 		response.text.size -= strlen(key) - 3;
 		answer = exchange_answer(&response, NULL);
-		json_write_line(answer, tree);
+		written = json_read(text_in(recorded), 16, NULL);
+		assert_true(json_equal(json_object_get(written, "response"),
+				       json_object_get(answer, "response")));
+		assert_int_equal(json_integer_value(json_object_get(written, "order")), 3);
+		json_decref(written);
+		assert_int_equal(text_in(recorded).bytes[text_in(recorded).size - 1], '\n');
+
+		json_object_del(json_object_get(answer, "response"), "text");
+		evbuffer_drain(facts, evbuffer_get_length(facts));
+		json_write_line(answer, facts);
 		json_decref(answer);
-		assert_int_equal(evbuffer_get_length(put), evbuffer_get_length(tree));
-		assert_memory_equal(text_in(put).bytes, text_in(tree).bytes, text_in(tree).size);
-		assert_true(exchange_read_answer(text_in(put), &exchange, NULL));
-		assert_int_equal(exchange.text_size, response.text.size);
-		assert_memory_equal(exchange.text, text, response.text.size);
-		assert_string_equal(exchange.thinking, "th\"ought");
-		assert_int_equal(exchange.usage.input, 7);
-		exchange_done(&exchange);
-		evbuffer_drain(put, evbuffer_get_length(put));
-		evbuffer_drain(tree, evbuffer_get_length(tree));
+		assert_int_equal(text_in(put).size, text_in(facts).size + response.text.size);
+		assert_memory_equal(text_in(put).bytes, text_in(facts).bytes, text_in(facts).size);
+		assert_memory_equal(text_in(put).bytes + text_in(facts).size, text,
+				    response.text.size);
 	}
 }
 
