@@ -190,6 +190,52 @@ static void test_full_disk(void **state)
 	assert_non_null(strstr(told.text, "No space left on device"));
 }
 
+/* --- the command line ---------------------------------------------------------------- */
+
+/* Before anything is begun, and with a line of advice. */
+static void test_command_lines_that_make_no_sense(void **state)
+{
+	static const struct {
+		enum command_id command;
+		const char *arguments[3], *wrong;
+	} cases[] = {
+		{COMMAND_EXEC, {NULL}, "there is no task"},
+		{COMMAND_EXEC, {"a", "b"}, "'b' is one word too many"},
+		{COMMAND_PLAN, {NULL}, "there is no plan"},
+		{COMMAND_PLAN, {"a", "b"}, "'b' is one argument too many"},
+		{COMMAND_PLAN, {"--strict", "a"}, "no use for --strict"},
+		{COMMAND_REVIEW, {"a", "b"}, "'b' is one argument too many"},
+		{COMMAND_REVIEW, {"--github", "--json"}, "both want standard output"},
+		{COMMAND_DOCTOR, {"x"}, "doctor takes no argument: 'x'"},
+		{COMMAND_BATCH, {"jobs"}, "-o says where the results"},
+		{COMMAND_WORK, {"x"}, "'x' is one word too many"},
+		{COMMAND_RESULTS, {"--store", "s"}, "-o names the file of results"},
+		{COMMAND_STATUS, {NULL}, "--store says where the jobs are"},
+		{COMMAND_MERGE, {"a"}, "merge needs -o OUT"},
+		{COMMAND_TRACE, {"a", "b"}, "trace needs one FILE"},
+		{COMMAND_TOP, {NULL}, "top needs one FILE"},
+		{COMMAND_SERVE, {NULL}, "say where clients are"},
+	};
+
+	(void)state;
+	setenv("HOME", directory, 1);
+	unsetenv("XDG_CONFIG_HOME");
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		const char *name = command_table[cases[i].command].name, *text;
+		char *argv[4] = {(char *)name};
+		auto_free char *advice = xasprintf("\nusage: rlmd %s ", name);
+		int argc = 1;
+
+		for (; cases[i].arguments[argc - 1]; argc++)
+			argv[argc] = (char *)cases[i].arguments[argc - 1];
+		told_begin(&told);
+		assert_int_equal(session_command(cases[i].command, argc, argv), 2);
+		text = told_end(&told);
+		if (!strstr(text, cases[i].wrong) || !strstr(text, advice))
+			fail_msg("%s: %s", name, text);
+	}
+}
+
 /* --- waiting ------------------------------------------------------------------------- */
 
 static void on_leave(evutil_socket_t fd, short what, void *owner)
@@ -274,6 +320,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_full_disk, enter, leave),
 		cmocka_unit_test_setup_teardown(test_wait, enter, leave),
 		cmocka_unit_test_setup_teardown(test_interrupted, enter, leave),
+		cmocka_unit_test_setup_teardown(test_command_lines_that_make_no_sense, enter,
+						leave),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
