@@ -452,10 +452,8 @@ json_t *exchange_request(const struct llm_request *request)
 }
 
 struct body *exchange_entry(const struct llm_request *request, const struct llm_response *response,
-			    const struct rlmd_error *err, int64_t order)
+			    const struct rlmd_error *err)
 {
-	json_t *more = order < 0 ? json_make("{s:b}", "cancelled", 1)
-				 : json_make("{s:I}", "order", (json_int_t)order);
 	struct body *out = body_new();
 
 	put_request(out, request);
@@ -463,10 +461,14 @@ struct body *exchange_entry(const struct llm_request *request, const struct llm_
 	put_text(out, ",\"thinking\":", response->thinking);
 	body_add(out, ",");
 	put_members(out, facts_json(response));
-	add_error(more, err);
 	body_add(out, "},");
-	put_members(out, more);
-	body_add(out, "}\n");
+	if (err) {
+		json_t *error = json_make_object();
+
+		add_error(error, err);
+		put_members(out, error);
+		body_add(out, ",");
+	}
 	return out;
 }
 
@@ -498,11 +500,12 @@ static size_t next_bytes(struct exchange_file *file, char *out)
 /* One piece. False: it failed, or there is no more. */
 static bool write_piece(struct exchange_file *file, bool *ret_more, struct rlmd_error *err)
 {
-	size_t longest = key_list_longest(file->keys);
-	size_t more = next_bytes(file, file->room + file->open);
-	size_t size = key_list_redact_inside(file->keys, file->room, file->open + more);
-	size_t done = more && size > longest ? size - longest : more ? 0 : size;
+	size_t longest = key_list_longest(file->keys), more, size, done; /* a key may be new */
 
+	file->room = xreallocarray(file->room, WRITTEN + longest, 1);
+	more = next_bytes(file, file->room + file->open);
+	size = key_list_redact_inside(file->keys, file->room, file->open + more);
+	done = more && size > longest ? size - longest : more ? 0 : size;
 	*ret_more = more;
 	if (!file_write_fd(file->fd, text_from(file->room, done), err))
 		return false;
@@ -518,8 +521,6 @@ enum exchange_progress exchange_write(struct exchange_file *file, size_t bytes,
 {
 	bool more = true, ok = true;
 
-	if (!file->room)
-		file->room = xreallocarray(NULL, WRITTEN + key_list_longest(file->keys), 1);
 	for (size_t written = 0; ok && more && written < bytes; written += WRITTEN)
 		ok = write_piece(file, &more, err);
 	if (ok && more)

@@ -82,10 +82,10 @@ json_t *exchange_answer(const struct llm_response *, const struct rlmd_error *);
  * before the next one. New memory for all of it would take the kernel longer than all else does.
  */
 
-/* A whole recording, new; all is lent until body_free(). `err` is NULL for an answer. A negative
- * `order` says that it was cancelled. */
+/* A recording but for its last member, which says when it came, new; all is lent until body_free().
+ * `err` is NULL for an answer. */
 struct body *exchange_entry(const struct llm_request *, const struct llm_response *,
-			    const struct rlmd_error *err, int64_t order);
+			    const struct rlmd_error *err);
 
 /* All of an answer that came to its end but its text, in one line. */
 struct body *exchange_facts(const struct llm_response *);
@@ -102,7 +102,7 @@ struct exchange_file {
 	const char *path;            /* lent: as errors call it */
 	/* Is told of each piece that was written; may be NULL. */
 	void (*piece)(struct exchange_file *, struct rlmd_text);
-	/* All is written: it gets its name. RLMD_ERROR_INPUT. */
+	/* All is written: it gets its end and its name. RLMD_ERROR_INPUT. */
 	bool (*commit)(struct exchange_file *, struct rlmd_error *);
 	void (*free)(struct exchange_file *); /* nothing is left of one without a name */
 

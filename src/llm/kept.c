@@ -370,11 +370,10 @@ static bool write_file(struct kept_writing *writing, int file)
 	return progress == EXCHANGE_MORE;
 }
 
+/* The recording comes last: it says in which order answers were used. */
 static bool write_on(struct kept_writing *writing)
 {
-	bool more = write_file(writing, RECORDED);
-
-	return write_file(writing, CACHED) || more;
+	return write_file(writing, CACHED) || write_file(writing, RECORDED);
 }
 
 static void end(struct kept_writing *writing)

@@ -5,6 +5,7 @@
 #include <event2/buffer.h>
 #include <event2/event.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -361,13 +362,22 @@ bool recording_find(struct recording *recording, const char *name,
 struct recorded_file {
 	struct exchange_file exchange;
 	struct atomic_file file;
+	struct recording *recording; /* lent */
+	bool cancelled;
 };
 
+/* Its place in the order is that of its end, for then it is used. */
 static bool commit(struct exchange_file *exchange, struct rlmd_error *err)
 {
-	struct atomic_file *file = &((struct recorded_file *)exchange)->file;
+	struct recorded_file *recorded = (struct recorded_file *)exchange;
+	char last[48] = "\"cancelled\":true}\n";
 
-	return atomic_file_commit(file, false) || error_errno(err, RLMD_ERROR_INPUT, "rename");
+	if (!recorded->cancelled)
+		snprintf(last, sizeof last, "\"order\":%" PRId64 "}\n",
+			 recorded->recording->written++);
+	return file_write_fd(exchange->fd, text_of(last), err) &&
+	       (atomic_file_commit(&recorded->file, false) ||
+		error_errno(err, RLMD_ERROR_INPUT, "rename"));
 }
 
 static void free_file(struct exchange_file *exchange)
@@ -387,7 +397,6 @@ struct exchange_file *recording_keep(struct recording *recording, const char *na
 				     const struct rlmd_error *failure, struct rlmd_error *err)
 {
 	auto_free char *path = xasprintf("%s/%s", recording->record_dir, name);
-	int64_t order = cancelled ? -1 : recording->written++;
 	struct recorded_file *recorded;
 	struct atomic_file file;
 
@@ -396,9 +405,11 @@ struct exchange_file *recording_keep(struct recording *recording, const char *na
 		return NULL;
 	}
 	recorded = xcalloc(1, sizeof *recorded);
+	recorded->recording = recording;
+	recorded->cancelled = cancelled;
 	recorded->file = file;
 	recorded->exchange = (struct exchange_file){
-		.entry = exchange_entry(request, response, failure, order),
+		.entry = exchange_entry(request, response, failure),
 		.keys = recording->keys,
 		.fd = file.fd,
 		.path = file.path,

@@ -430,8 +430,8 @@ static void test_written_as_it_is(void **state)
 		memset(text + 100, 'x', sizeof text - 100);
 		memcpy(text + address, key, strlen(key));
 		response.text = text_from(text, sizeof text);
-		write_to(recorded, &keys, exchange_entry(&request, &response, NULL, 3),
-			 (struct rlmd_text){0});
+		write_to(recorded, &keys, exchange_entry(&request, &response, NULL),
+			 text_of("\"order\":3}\n"));
 		write_to(put, &keys, exchange_facts(&response), response.text);
 
 		memcpy(text + address, "***", 3);
