@@ -61,6 +61,7 @@ struct cache {
 	int fd;    /* owned: the directory */
 	int64_t size;
 	int64_t written;     /* bytes, since it was looked at */
+	bool cut;            /* its files are those of the process that this one was forked from */
 	struct sweep *sweep; /* owned; NULL: it is not looked at */
 	struct event *timer; /* owned: the next step of that */
 };
@@ -217,7 +218,8 @@ void cache_free(struct cache *cache)
 
 void cache_cut(struct cache *cache)
 {
-	cache->written = false;
+	cache->written = 0;
+	cache->cut = true;
 	sweep_free(take_pointer(&cache->sweep));
 }
 
@@ -510,7 +512,7 @@ static void free_file(struct exchange_file *exchange)
 {
 	struct cache_file *file = (struct cache_file *)exchange;
 
-	if (file->temporary[0])
+	if (file->temporary[0] && !file->cache->cut)
 		unlinkat(file->cache->fd, file->temporary, 0);
 	if (file->fd >= 0)
 		close(file->fd);

@@ -33,8 +33,7 @@ struct rlmd_provider;
  */
 struct cache *cache_new(struct event_base *, const char *dir, int64_t size, struct rlmd_error *);
 void cache_free(struct cache *); /* within its size; NULL is fine */
-void cache_cut(
-	struct cache *); /* in the child of a fork: cache_free() then leaves the files alone */
+void cache_cut(struct cache *);  /* in the child of a fork: no file is touched any more */
 
 /* Of this directory and size. */
 bool cache_is(const struct cache *, const char *dir, int64_t size);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -16,6 +17,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/json.h"
+#include "child.h"
 #include "llm/key.h"
 #include "llm/provider.h"
 #include "net/body.h"
@@ -302,6 +304,33 @@ static void test_too_large(void **state)
 	cache_free(cache);
 }
 
+/* An entry that is being written is the parent's, and stays, where the child of a fork gives it up.
+ */
+static void test_in_the_child_of_a_fork(void **state)
+{
+	struct cache *cache = open_cache(1 << 20);
+	struct cache_address address = address_of(NULL, 0);
+	struct llm_response response = {.text = text_of("an answer"), .model = "m-resolved"};
+	struct exchange_file *file = cache_keep(cache, &address, &response, NULL);
+	pid_t child = fork();
+	int status;
+
+	(void)state;
+	assert_true(child >= 0);
+	if (!child) {
+		cache_cut(cache);
+		exchange_file_free(file);
+		cache_free(cache);
+		child_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_int_equal(exchange_write(file, SIZE_MAX, NULL), EXCHANGE_WHOLE);
+	exchange_file_free(file);
+	assert_string_equal(find(cache, &address, DAY_MS), "an answer");
+	cache_free(cache);
+}
+
 /* Every byte of an entry counts, and its length. */
 static void test_damaged(void **state)
 {
@@ -466,6 +495,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_what_others_may_write, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ages, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_too_large, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_in_the_child_of_a_fork, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_damaged, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_size, setup, teardown),
 		cmocka_unit_test(test_written_as_it_is),
