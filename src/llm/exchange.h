@@ -2,8 +2,9 @@
  * llm/exchange.h - a request and its answer, and the JSON that they are in recordings, journals,
  * caches and scripts.
  *
- * All use one form for answers, so that a recorded one can be cut out and edited into a script. The
- * identity of a request is independent of provider, key and transport.
+ * All use one form for answers, so that a recorded one can be cut out and edited into a script; a
+ * cache alone has the text behind it. The identity of a request is independent of provider, key and
+ * transport.
  */
 #pragma once
 
@@ -33,7 +34,7 @@ struct exchange {
 	int64_t delay_ms;
 	bool numbered; /* its call had this number */
 	int number;
-	int64_t order;   /* of a recording's: how many had come before; -1: nobody says */
+	int64_t order;   /* of a recording's: how many were used before; -1: nobody says */
 	bool cancelled;  /* it never came: it was not wanted any more */
 	int64_t lowered; /* as of a response (llm/llm.h) */
 	char *asked;     /* owned: the last message that was asked; NULL: nobody says */

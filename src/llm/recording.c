@@ -46,7 +46,7 @@ struct recorded {
 struct recording {
 	char *record_dir, *replay_dir; /* owned; NULL: off */
 	const struct key_list *keys;   /* lent */
-	int64_t written;               /* answers that have come, of those that are recorded */
+	int64_t written;               /* answers that were used, of those that are recorded */
 
 	/* Of a replay: */
 	struct recorded *files; /* owned, sorted by name */
