@@ -10,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/json.h"

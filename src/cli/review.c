@@ -12,7 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/json.h"

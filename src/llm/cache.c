@@ -468,7 +468,6 @@ struct cache_file {
 	const struct cache_address *address; /* lent */
 	struct key_list keys;
 	char temporary[64]; /* "": it has its own name */
-	int fd;             /* owned */
 	int64_t created;
 	EVP_MAC_CTX *code; /* owned: of the entry */
 };
@@ -478,13 +477,15 @@ static void on_piece(struct exchange_file *exchange, struct rlmd_text piece)
 	code_add(((struct cache_file *)exchange)->code, piece);
 }
 
-/* The first line, which has the code of all that is behind it: so it is written twice. */
+/* The first line, which has the code of all that is behind it: so it is written twice, at first
+ * with room for the code. */
 static bool write_head(const struct cache_file *file, const char *code, struct rlmd_error *err)
 {
 	char head[HEAD_MAX];
-	int size = snprintf(head, sizeof head, "%s %" PRId64 " %s\n", format, file->created, code);
+	int size = snprintf(head, sizeof head, "%s %" PRId64 " %*s\n", format, file->created,
+			    HEX_SIZE - 1, code);
 
-	return pwrite(file->fd, head, (size_t)size, 0) == size ||
+	return pwrite(file->exchange.fd, head, (size_t)size, 0) == size ||
 	       error_errno(err, RLMD_ERROR_INPUT, "write");
 }
 
@@ -493,7 +494,7 @@ static bool commit(struct exchange_file *exchange, struct rlmd_error *err)
 {
 	struct cache_file *file = (struct cache_file *)exchange;
 	struct cache *cache = file->cache;
-	int64_t size = lseek(file->fd, 0, SEEK_CUR);
+	int64_t size = lseek(exchange->fd, 0, SEEK_CUR);
 	char code[HEX_SIZE];
 
 	code_end(take_pointer(&file->code), code);
@@ -514,26 +515,23 @@ static void free_file(struct exchange_file *exchange)
 
 	if (file->temporary[0] && !file->cache->cut)
 		unlinkat(file->cache->fd, file->temporary, 0);
-	if (file->fd >= 0)
-		close(file->fd);
+	if (exchange->fd >= 0)
+		close(exchange->fd);
 	EVP_MAC_CTX_free(file->code);
 	free(file);
 }
 
-/* With room for the first line. */
 static bool open_temporary(struct cache_file *file, struct rlmd_error *err)
 {
-	char none[HEX_SIZE];
+	struct exchange_file *exchange = &file->exchange;
 
-	memset(none, '0', HEX_SIZE - 1);
-	none[HEX_SIZE - 1] = '\0';
 	snprintf(file->temporary, sizeof file->temporary, "%s%ju-%08x", TEMPORARY,
 		 (uintmax_t)getpid(), arc4random());
-	file->fd = openat(file->cache->fd, file->temporary,
-			  O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (file->fd < 0)
+	exchange->fd = openat(file->cache->fd, file->temporary,
+			      O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (exchange->fd < 0)
 		return error_errno(err, RLMD_ERROR_INPUT, "open");
-	return write_head(file, none, err) && lseek(file->fd, 0, SEEK_END) > 0;
+	return write_head(file, "", err) && lseek(exchange->fd, 0, SEEK_END) > 0;
 }
 
 struct exchange_file *cache_keep(struct cache *cache, const struct cache_address *address,
@@ -555,10 +553,8 @@ struct exchange_file *cache_keep(struct cache *cache, const struct cache_address
 		.commit = commit,
 		.free = free_file,
 	};
-	if (open_temporary(file, err)) {
-		file->exchange.fd = file->fd;
+	if (open_temporary(file, err))
 		return &file->exchange;
-	}
 	error_context(err, "%s", cache->dir);
 	exchange_file_free(&file->exchange);
 	return NULL;

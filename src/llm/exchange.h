@@ -99,7 +99,7 @@ struct exchange_file {
 	struct body *entry;          /* owned */
 	struct rlmd_text rest;       /* lent: stands behind it, as it is */
 	const struct key_list *keys; /* lent: the file must not have them */
-	int fd;                      /* lent */
+	int fd;                      /* owned by the kind of file */
 	const char *path;            /* lent: as errors call it */
 	/* Is told of each piece that was written; may be NULL. */
 	void (*piece)(struct exchange_file *, struct rlmd_text);

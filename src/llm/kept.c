@@ -334,24 +334,29 @@ static void warn_of(const struct kept_writing *writing, int file, const struct r
 		     why->text);
 }
 
+/* NULL: it could not be opened. */
+static void take_file(struct kept_writing *writing, int file, struct exchange_file *opened,
+		      const struct rlmd_error *why)
+{
+	writing->files[file] = opened;
+	if (!opened)
+		warn_of(writing, file, why);
+}
+
 static void open_files(struct kept_writing *writing, struct kept *kept, const char *name)
 {
 	const struct kept_lookup *lookup = writing->request->lookup;
 	struct rlmd_error why;
 
-	if (name && recording_records(kept->recording)) {
-		writing->files[RECORDED] = recording_keep(kept->recording, name, writing->request,
-							  writing->response, false, writing->err,
-							  &why);
-		if (!writing->files[RECORDED])
-			warn_of(writing, RECORDED, &why);
-	}
-	if (!writing->err && lookup && lookup->cache && may_be_cached(writing->response)) {
-		writing->files[CACHED] = cache_keep(lookup->cache, &lookup->address,
-						    writing->response, &why);
-		if (!writing->files[CACHED])
-			warn_of(writing, CACHED, &why);
-	}
+	if (name && recording_records(kept->recording))
+		take_file(writing, RECORDED,
+			  recording_keep(kept->recording, name, writing->request, writing->response,
+					 false, writing->err, &why),
+			  &why);
+	if (!writing->err && lookup && lookup->cache && may_be_cached(writing->response))
+		take_file(writing, CACHED,
+			  cache_keep(lookup->cache, &lookup->address, writing->response, &why),
+			  &why);
 }
 
 /* One step of a file. False: there is no more to do. */

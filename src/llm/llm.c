@@ -220,17 +220,22 @@ static void log_failure(const struct llm_call *call, const struct llm_response *
 	log_write(call->request.log, event, fields, "%s", err->text);
 }
 
-static void tell(struct llm_call *call, const struct llm_response *response,
-		 const struct rlmd_error *err)
+/* NULL: the response is an answer. */
+static const struct rlmd_error *failure_of(const struct llm_call *call)
 {
-	call->fn(call->owner, response, err);
+	return call->error.kind ? &call->error : NULL;
+}
+
+static void tell(struct llm_call *call)
+{
+	call->fn(call->owner, &call->response, failure_of(call));
 	llm_call_free(call);
 }
 
 /* Uses the answer as the journal has it, as another attempt will find those words. */
-static void take_over(struct llm_call *call, const struct rlmd_error *err)
+static void take_over(struct llm_call *call)
 {
-	json_auto_t *entry = exchange_answer(&call->response, err);
+	json_auto_t *entry = exchange_answer(&call->response, failure_of(call));
 	struct llm_response kept;
 
 	exchange_done(&call->exchange);
@@ -245,18 +250,17 @@ static void take_over(struct llm_call *call, const struct rlmd_error *err)
 static void on_kept(void *owner)
 {
 	struct llm_call *call = owner;
-	const struct rlmd_error *err = call->error.kind ? &call->error : NULL;
 
 	call->writing = NULL;
 	if (call->llm->kept.journal)
-		take_over(call, err);
-	tell(call, &call->response, err);
+		take_over(call);
+	tell(call);
 }
 
 /* The answer, real or known, is there; it waits until it is kept. */
-static void llm_call_done(struct llm_call *call, const struct llm_response *given,
-			  const struct rlmd_error *err)
+static void on_answer(void *owner, const struct llm_response *given, const struct rlmd_error *err)
 {
+	struct llm_call *call = owner;
 	struct llm_response *response = &call->response;
 
 	*response = *given;
@@ -268,9 +272,9 @@ static void llm_call_done(struct llm_call *call, const struct llm_response *give
 		log_failure(call, response, err);
 	}
 	call->writing = kept_keep(&call->llm->kept, call->name, &call->request, response,
-				  err ? &call->error : NULL, &call->llm->warnings, on_kept, call);
+				  failure_of(call), &call->llm->warnings, on_kept, call);
 	if (!call->writing)
-		tell(call, response, err ? &call->error : NULL);
+		tell(call);
 }
 
 /* --- answers for which nobody is asked ----------------------------------------------------- */
@@ -295,7 +299,7 @@ static void answer(void *owner)
 					      &response.cost);
 	if (call->request.on_delta && response.text.size && !exchange->error.kind)
 		call->request.on_delta(call->request.delta_owner, response.text);
-	llm_call_done(call, &response, exchange->error.kind ? &exchange->error : NULL);
+	on_answer(call, &response, exchange->error.kind ? &exchange->error : NULL);
 }
 
 static void on_known(evutil_socket_t fd, short what, void *owner)
@@ -366,11 +370,6 @@ static void cancel_known(const struct llm_call *call, struct llm_usage *usage, i
 
 /* --- asking --------------------------------------------------------------------------------- */
 
-static void on_call(void *owner, const struct llm_response *response, const struct rlmd_error *err)
-{
-	llm_call_done(owner, response, err);
-}
-
 static bool on_retry(void *owner, const struct llm_usage *so_far, int64_t cost_so_far)
 {
 	struct llm_call *call = owner;
@@ -404,7 +403,7 @@ void llm_forget(struct llm *llm, const char *asker)
 static void send_now(struct llm_call *call)
 {
 	call->call = call_start(call->provider, &call->request, &call->llm->warnings, on_retry,
-				on_wait, on_call, call);
+				on_wait, on_answer, call);
 }
 
 static void on_values_kept(void *owner)
