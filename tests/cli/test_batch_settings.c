@@ -10,38 +10,27 @@
 
 #include <cmocka.h>
 
-#include "base/alloc.h"
-#include "base/cleanup.h"
 #include "base/file.h"
+#include "directory.h"
 
 enum { ARGUMENTS_MAX = 16 };
 
-static char *directory;
 static struct config config;
 static int count;
 static char *words[ARGUMENTS_MAX + 1];
 
 static int enter(void **state)
 {
-	const char *tmp = getenv("TMPDIR");
-
 	(void)state;
-	directory = xasprintf("%s/test_batch_settings.XXXXXX", tmp ? tmp : "/tmp");
-	assert_non_null(mkdtemp(directory));
 	config_init(&config);
-	return chdir(directory) || !file_write("jobs", text_of("{}\n"), NULL);
+	return directory_enter() || !file_write("jobs", text_of("{}\n"), NULL);
 }
 
 static int leave(void **state)
 {
 	(void)state;
 	config_done(&config);
-	unlink("link");
-	unlink("jobs");
-	if (chdir("/") || rmdir(directory))
-		return 1;
-	free(directory);
-	return 0;
+	return directory_leave((const char *const[]){"link", "jobs", NULL});
 }
 
 /* The settings that a command line makes, and its words. */

@@ -22,6 +22,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/tell.h"
+#include "directory.h"
 
 static bool put_event(struct output *output, const json_t *event, struct rlmd_error *err)
 {
@@ -30,19 +31,10 @@ static bool put_event(struct output *output, const json_t *event, struct rlmd_er
 	return output_event(output, text_of(line), err);
 }
 
-/* Each test runs in a directory of its own, which is empty at first. */
-static char *directory;
-static int home;
-
 static int enter(void **state)
 {
-	const char *tmp = getenv("TMPDIR");
-
 	(void)state;
-	directory = xasprintf("%s/test_output.XXXXXX", tmp ? tmp : "/tmp");
-	home = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	assert_non_null(mkdtemp(directory));
-	return chdir(directory);
+	return directory_enter();
 }
 
 /* How many entries the directory has; with `removing` they go. */
@@ -67,19 +59,7 @@ static int leave(void **state)
 {
 	(void)state;
 	entries(true);
-	if (fchdir(home) || rmdir(directory))
-		return 1;
-	close(home);
-	free(directory);
-	return 0;
-}
-
-static void assert_content(const char *path, const char *wanted)
-{
-	auto_free char *content = file_read(path, 1 << 20, NULL, NULL);
-
-	assert_non_null(content);
-	assert_string_equal(content, wanted);
+	return directory_leave((const char *const[]){NULL});
 }
 
 /* In place of the C library's: a wait is over at once, and counted. */

@@ -12,8 +12,8 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "directory.h"
 
-static char *directory;
 static struct config config;
 
 /* In the place of the library's: the number of the format. */
@@ -30,28 +30,18 @@ char *__wrap_rlmd_review_report(const struct rlmd_review *review, enum rlmd_revi
 
 static int enter(void **state)
 {
-	const char *tmp = getenv("TMPDIR");
-
 	(void)state;
-	directory = xasprintf("%s/test_reports.XXXXXX", tmp ? tmp : "/tmp");
-	assert_non_null(mkdtemp(directory));
 	unsetenv("GITHUB_STEP_SUMMARY");
 	config_init(&config);
-	return chdir(directory);
+	return directory_enter();
 }
 
 static int leave(void **state)
 {
-	static const char *const names[] = {"sarif", "junit", "gitlab", "rdjson", "md", "summary"};
-
 	(void)state;
 	config_done(&config);
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		unlink(names[i]);
-	if (chdir("/") || rmdir(directory)) /* nothing else was left in it */
-		return 1;
-	free(directory);
-	return 0;
+	return directory_leave(
+		(const char *const[]){"sarif", "junit", "gitlab", "rdjson", "md", "summary", NULL});
 }
 
 static void set(enum option_id option, const char *value)
@@ -60,14 +50,6 @@ static void set(enum option_id option, const char *value)
 
 	if (!config_set(&config, CONFIG_ARGUMENT, option, value, &err))
 		fail_msg("%s", err.text);
-}
-
-static void assert_content(const char *path, const char *wanted)
-{
-	auto_free char *content = file_read(path, 1 << 10, NULL, NULL);
-
-	assert_non_null(content);
-	assert_string_equal(content, wanted);
 }
 
 static void assert_format(const char *path, enum rlmd_review_format format)

@@ -14,30 +14,24 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/json.h"
 #include "base/loop.h"
 #include "base/text.h"
 #include "child.h"
 #include "cli/interrupt.h"
+#include "directory.h"
 #include "told.h"
 
-static char *directory, *path;
 static struct session session;
 static struct told told;
 
 static int enter(void **state)
 {
-	const char *tmp = getenv("TMPDIR");
-
 	(void)state;
-	directory = xasprintf("%s/test_session.XXXXXX", tmp ? tmp : "/tmp");
-	assert_non_null(mkdtemp(directory));
-	path = xasprintf("%s/out", directory);
 	session = (struct session){.command = COMMAND_EXEC, .notes = json_array()};
 	config_init(&session.config);
 	session.config.provider = xstrdup("ollama");
-	return 0;
+	return directory_enter();
 }
 
 static int leave(void **state)
@@ -46,12 +40,7 @@ static int leave(void **state)
 	output_free(session.output);
 	json_decref(session.notes);
 	config_done(&session.config);
-	unlink(path);
-	if (rmdir(directory)) /* nothing else was left in it */
-		return 1;
-	free(path);
-	free(directory);
-	return 0;
+	return directory_leave((const char *const[]){"out", NULL});
 }
 
 static void set(enum option_id option, const char *value)
@@ -153,19 +142,17 @@ static int report(const char *to, const struct rlmd_error *failure, int status)
 static void test_status(void **state)
 {
 	struct rlmd_error failure;
-	auto_free char *content = NULL;
 
 	(void)state;
-	assert_int_equal(report(path, NULL, 0), 0);
-	content = file_read(path, 100, NULL, NULL);
-	assert_string_equal(content, "forty-two\n");
+	assert_int_equal(report("out", NULL, 0), 0);
+	assert_content("out", "forty-two\n");
 	assert_string_equal(told.text, "");
-	assert_int_equal(report(path, NULL, 3), 3);
+	assert_int_equal(report("out", NULL, 3), 3);
 	error_set(&failure, RLMD_ERROR_INPUT, "it is out of words");
-	assert_int_equal(report(path, &failure, 6), 6);
+	assert_int_equal(report("out", &failure, 6), 6);
 	assert_string_equal(told.text, "rlmd: error: it is out of words\n");
 	session.signal = SIGINT;
-	assert_int_equal(report(path, &failure, 6), 128 + SIGINT);
+	assert_int_equal(report("out", &failure, 6), 128 + SIGINT);
 }
 
 /* A user who named no provider is told which one was asked for nothing. */
@@ -175,10 +162,10 @@ static void test_unreachable(void **state)
 
 	(void)state;
 	error_set(&failure, RLMD_ERROR_NETWORK, "nobody is there");
-	report(path, &failure, 4);
+	report("out", &failure, 4);
 	assert_non_null(strstr(told.text, "no provider was named, so ollama was asked"));
 	set(OPTION_provider, "ollama");
-	report(path, &failure, 4);
+	report("out", &failure, 4);
 	assert_null(strstr(told.text, "no provider was named"));
 }
 

@@ -18,38 +18,18 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/file.h"
-
-static char *directory;
+#include "directory.h"
 
 static int enter(void **state)
 {
-	const char *tmp = getenv("TMPDIR");
-
 	(void)state;
-	directory = xasprintf("%s/test_sink.XXXXXX", tmp ? tmp : "/tmp");
-	assert_non_null(mkdtemp(directory));
-	return chdir(directory);
+	return directory_enter();
 }
 
 static int leave(void **state)
 {
-	static const char *const names[] = {"out", "older", "fifo", "socket"};
-
 	(void)state;
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		unlink(names[i]);
-	if (chdir("/") || rmdir(directory)) /* nothing else was left in it */
-		return 1;
-	free(directory);
-	return 0;
-}
-
-static void assert_content(const char *path, const char *wanted)
-{
-	auto_free char *content = file_read(path, 1 << 10, NULL, NULL);
-
-	assert_non_null(content);
-	assert_string_equal(content, wanted);
+	return directory_leave((const char *const[]){"out", "older", "fifo", "socket", NULL});
 }
 
 static mode_t mode_of(const char *path)

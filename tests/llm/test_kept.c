@@ -383,22 +383,35 @@ static struct kept_writing *keep_large(struct kept *kept, const char *name,
 	return writing;
 }
 
+/* With a cache and a recording, and the request looked up; returns the name of its recording. */
+static char *open_both(struct kept *kept)
+{
+	*kept = open_kept(false);
+	kept->recording = recording_new(base, dir, NULL, &kept->keys, NULL);
+	request.lookup = ask(kept);
+	return kept_name(kept, &request);
+}
+
+static void close_both(struct kept *kept)
+{
+	kept_lookup_free((struct kept_lookup *)request.lookup);
+	close_kept(kept);
+}
+
 /* They are written by the loop, in parts: others come meanwhile, and no file is seen before it is
  * whole. */
 static void test_large_answers_are_written_in_steps(void **state)
 {
 	struct llm_warnings warnings = {0};
 	struct llm_response response = answer_of("");
-	struct kept kept = open_kept(false);
+	struct kept kept;
 	int ends = 0, steps = 0;
 	char *name;
 
 	(void)state;
 	memset(large, 'x', sizeof large);
 	response.text = text_from(large, sizeof large);
-	kept.recording = recording_new(base, dir, NULL, &kept.keys, NULL);
-	name = kept_name(&kept, &request);
-	request.lookup = ask(&kept);
+	name = open_both(&kept);
 	keep_large(&kept, name, &response, &warnings, &ends);
 	while (!ends) {
 		assert_whole();
@@ -408,9 +421,8 @@ static void test_large_answers_are_written_in_steps(void **state)
 	assert_in_range(steps, 6, 9);
 	assert_int_equal(ends, 1);
 	assert_int_equal(count_files(true), 2);
-	kept_lookup_free((struct kept_lookup *)request.lookup);
 	free(name);
-	close_kept(&kept);
+	close_both(&kept);
 	assert_null(warnings.all);
 }
 
@@ -433,7 +445,7 @@ static void test_others_while_a_large_answer_is_recorded(void **state)
 	static char key[100000], text[LARGE];
 	struct llm_warnings warnings = {0};
 	struct llm_response response = answer_of(""), small = answer_of("small");
-	struct kept kept = open_kept(false);
+	struct kept kept;
 	auto_free char *name = NULL, *other = NULL, *path = NULL, *bytes = NULL;
 	int ends = 0;
 
@@ -442,10 +454,8 @@ static void test_others_while_a_large_answer_is_recorded(void **state)
 	memset(text, 'x', sizeof text);
 	memcpy(text + sizeof text - sizeof key, key, sizeof key - 1);
 	response.text = text_from(text, sizeof text);
-	kept.recording = recording_new(base, dir, NULL, &kept.keys, NULL);
-	name = kept_name(&kept, &request);
+	name = open_both(&kept);
 	other = kept_name(&kept, &request);
-	request.lookup = ask(&kept);
 	keep_large(&kept, name, &response, &warnings, &ends);
 	key_list_add(&kept.keys, key);
 	assert_null(kept_keep(&kept, other, &request, &small, NULL, &warnings, NULL, NULL));
@@ -457,8 +467,7 @@ static void test_others_while_a_large_answer_is_recorded(void **state)
 	bytes = file_read(path, LARGE, NULL, NULL);
 	assert_non_null(strstr(bytes, "xxx***x"));
 	assert_null(strstr(bytes, "kkk"));
-	kept_lookup_free((struct kept_lookup *)request.lookup);
-	close_kept(&kept);
+	close_both(&kept);
 	assert_null(warnings.all);
 }
 
@@ -467,15 +476,13 @@ static void test_large_answers_that_are_given_up(void **state)
 {
 	struct llm_warnings warnings = {0};
 	struct llm_response response = answer_of("");
-	struct kept kept = open_kept(false);
+	struct kept kept;
 	int ends = 0;
 	char *name;
 
 	(void)state;
 	response.text = text_from(large, sizeof large);
-	kept.recording = recording_new(base, dir, NULL, &kept.keys, NULL);
-	name = kept_name(&kept, &request);
-	request.lookup = ask(&kept);
+	name = open_both(&kept);
 	for (int steps = 0; steps < 3; steps++) {
 		struct kept_writing *writing = keep_large(&kept, name, &response, &warnings, &ends);
 
@@ -486,9 +493,8 @@ static void test_large_answers_that_are_given_up(void **state)
 		assert_int_equal(count_files(false), 0);
 	}
 	assert_int_equal(ends, 0);
-	kept_lookup_free((struct kept_lookup *)request.lookup);
 	free(name);
-	close_kept(&kept);
+	close_both(&kept);
 }
 
 /* Finds a large answer that was kept; returns how many turns of the loop that took. */
@@ -572,16 +578,14 @@ static void test_large_answers_without_room(void **state)
 	const struct rlimit little = {2 << 20, RLIM_INFINITY}, all = {RLIM_INFINITY, RLIM_INFINITY};
 	struct llm_warnings warnings = {0};
 	struct llm_response response = answer_of("");
-	struct kept kept = open_kept(false);
+	struct kept kept;
 	int ends = 0;
 	char *name, *words;
 	json_t *told;
 
 	(void)state;
 	response.text = text_from(large, sizeof large);
-	kept.recording = recording_new(base, dir, NULL, &kept.keys, NULL);
-	name = kept_name(&kept, &request);
-	request.lookup = ask(&kept);
+	name = open_both(&kept);
 	signal(SIGXFSZ, SIG_IGN);
 	setrlimit(RLIMIT_FSIZE, &little);
 	keep_large(&kept, name, &response, &warnings, &ends);
@@ -598,9 +602,8 @@ static void test_large_answers_without_room(void **state)
 	free(words);
 	json_decref(told);
 	json_decref(warnings.all);
-	kept_lookup_free((struct kept_lookup *)request.lookup);
 	free(name);
-	close_kept(&kept);
+	close_both(&kept);
 }
 
 #define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
