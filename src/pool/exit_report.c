@@ -91,7 +91,8 @@ void exit_report_of_late(enum exit_report_age age, int64_t ms, struct rlmd_error
 		error_set(err, RLMD_ERROR_INPUT, "the inputs were not loaded after %s", time);
 		return;
 	case EXIT_REPORT_GROWN:
-		error_set(err, RLMD_ERROR_WORKER, "no interrupt ended the code after %s", time);
+		error_set(err, RLMD_ERROR_WORKER, "no interrupt ended the code%s%s",
+			  ms ? " after " : "", ms ? time : "");
 		return;
 	}
 }

@@ -17,7 +17,8 @@ enum exit_report_age {
 /* "the worker was killed by signal 9 (SIGKILL); ...", with the usual cause. */
 void exit_report_write(const struct process_exit *, enum exit_report_age, struct rlmd_error *);
 
-/* It was given so long, to come further than this age or to end its block, and did not. */
+/* It was given so long, to come further than this age or to end its block, and did not. 0: no time
+ * was over, and its user's interrupt did not end the block. */
 void exit_report_of_late(enum exit_report_age, int64_t ms, struct rlmd_error *);
 
 /* After a block, what it had left running used up the processor time of one: RLMD_ERROR_WORKER. */

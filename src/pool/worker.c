@@ -75,7 +75,8 @@ struct worker {
 	enum worker_exit kind;    /* of its end */
 
 	int64_t block;          /* its number */
-	int64_t limit_ms;       /* own time of it, or of what was asked since */
+	int64_t limit_ms;       /* own time of it, or of what was asked since; 0: it was interrupted
+				   before that was over */
 	int64_t remains_ms;     /* processor time of what it left running: as much as one had */
 	struct block_time time; /* stands still while a call is unanswered */
 	bool interrupted;
@@ -321,8 +322,10 @@ void worker_interrupt(struct worker *worker)
 {
 	bool computes = worker->state == WORKER_BUSY || worker->state == WORKER_ASKED;
 
-	if (computes && !worker->interrupted && !worker->exited && worker->channel)
-		interrupt(worker);
+	if (!computes || worker->interrupted || worker->exited || !worker->channel)
+		return;
+	worker->limit_ms = 0;
+	interrupt(worker);
 }
 
 static void out_of_time(struct worker *worker, int64_t ms)

@@ -207,6 +207,21 @@ class Sessions(client.ServeTest):
         self.assertEqual(call("execute", code="print(2)")["stdout"], "2\n")
         self.assertEqual(self.close(peer), (0, ""))
 
+    def test_an_interrupt_that_code_ignores(self):
+        """The session is gone then, and the reason names no time, for none was over.
+
+        The first signal ends the call, which nobody answers; later ones come while C computes."""
+        peer = self.open()
+        session = peer.call("session.open", tools=[{"name": "here", "doc": "Is called."}])["session"]
+        code = "try:\n    here()\nexcept BaseException:\n    pass\nsum(range(10**15))"
+        begun = peer.begin("session.execute", session=session, code=code)
+        peer.wait(lambda: peer.asked)
+        peer.call("session.interrupt", session=session)
+        with self.assertRaises(client.Refused) as refused:
+            peer.end(begun)
+        self.assertEqual(str(refused.exception), "no interrupt ended the code")
+        self.assertEqual(self.close(peer)[0], 0)
+
     def test_a_time(self):
         peer, call = self.session()
         done = call("execute", code="while True: pass", timeoutMs=50)

@@ -85,6 +85,8 @@ static void test_late(void **state)
 		assert_int_equal(err.kind, rows[i].kind);
 		assert_string_equal(err.text, rows[i].text);
 	}
+	exit_report_of_late(EXIT_REPORT_GROWN, 0, &err);
+	assert_string_equal(err.text, "no interrupt ended the code");
 	exit_report_of_remains(1500, &err);
 	assert_int_equal(err.kind, RLMD_ERROR_WORKER);
 	assert_non_null(strstr(err.text, "than the 1.5s that a block may use"));

@@ -603,6 +603,20 @@ static void test_kill(void **state)
 	}
 }
 
+/* Where its user interrupts, no time of the block's is over. */
+static void test_kill_after_a_request(void **state)
+{
+	(void)state;
+	perform(ignores_the_interrupt);
+	fake_clock_speed(20);
+	actor.timeout_ms = 1000000;
+	actor_exec(&actor);
+	worker_interrupt(actor.worker);
+	actor_await(&actor, WORKER_GONE, 1);
+	assert_int_equal(actor.exit, WORKER_EXIT_LATE);
+	assert_string_equal(actor.error.text, "no interrupt ended the code");
+}
+
 /* One that lives on after its kill is waited for no longer than that may take. */
 static void test_no_kill(void **state)
 {
@@ -1000,6 +1014,7 @@ int main(void)
 		TEST(test_interrupt),
 		TEST(test_a_lost_signal),
 		TEST(test_kill),
+		TEST(test_kill_after_a_request),
 		TEST(test_no_kill),
 		TEST(test_slow_death),
 		TEST(test_late_starts),
