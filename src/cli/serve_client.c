@@ -6,13 +6,18 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
+#include "base/error.h"
 #include "base/json.h"
+#include "base/loop.h"
 #include "cli/serve_blob.h"
 #include "cli/serve_job.h"
 #include "cli/serve_session.h"
 #include "cli/serve_tenants.h"
 
 #define PROTOCOL_VERSION "1"
+
+enum { GREETING_MS = 30000 };
 
 typedef void method_fn(struct serve_client *, const json_t *params, struct rpc_request *);
 
@@ -39,6 +44,8 @@ static void initialize(struct serve_client *client, const json_t *params,
 		return;
 	}
 	client->known = true;
+	if (client->greeting)
+		event_del(client->greeting);
 	rpc_reply(request, json_make("{s:s, s:{s:s, s:s}, s:{s:i, s:i, s:i}}", "protocolVersion",
 				     PROTOCOL_VERSION, "server", "name", "rlmd", "version",
 				     rlmd_version(), "limits", "line", RPC_LINE_MAX, "unreadBytes",
@@ -139,12 +146,27 @@ struct serve_client *serve_client_new(struct serve *serve, int in, int out)
 	return client;
 }
 
+/* It would keep others out who have something to say. */
+static void on_silence(evutil_socket_t fd, short what, void *owner)
+{
+	struct rlmd_error err;
+
+	(void)fd;
+	(void)what;
+	error_set(&err, RLMD_ERROR_NETWORK, "it did not say initialize within %d s",
+		  GREETING_MS / 1000);
+	serve_lose(owner, &err);
+}
+
 struct serve_client *serve_client_accept(struct serve *serve, int socket, uid_t uid)
 {
 	struct serve_client *client = serve_client_new(serve, socket, socket);
+	struct timeval patience = clock_timeval(GREETING_MS);
 
 	client->socket = socket;
 	client->uid = uid;
+	client->greeting = loop_timer(serve->session->base, on_silence, client);
+	loop_add(client->greeting, &patience);
 	if (!serve->tenants)
 		client->group = rlmd_group_new(serve->session->engine, NULL, NULL);
 	return client;
@@ -158,6 +180,8 @@ void serve_client_free(struct serve_client *client)
 	serve_session_free_all(client);
 	serve_blob_free_all(client);
 	rpc_free(client->rpc);
+	if (client->greeting)
+		event_free(client->greeting);
 	rlmd_group_unref(client->group);
 	if (client->socket >= 0)
 		close(client->socket);

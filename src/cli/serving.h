@@ -66,6 +66,7 @@ struct serve_client {
 	const struct tenancy *tenancy;          /* lent: whose it is; or NULL */
 	struct rlmd_group *group;               /* owned: its turns beside others; or NULL */
 	bool known;                             /* it said `initialize` */
+	struct event *greeting;                 /* owned: until when it has to; or NULL */
 	bool drains;                            /* no new work is begun */
 	int64_t last_job, last_repl, last_blob; /* of the numbers in their names */
 	size_t held_bytes;                      /* of all its blobs, and texts of its works */

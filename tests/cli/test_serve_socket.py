@@ -101,6 +101,19 @@ class Clients(client.ServeTest):
         self.connect(process)
         self.assertNotIn("is gone", self.terminate_at_once(process))
 
+    def test_one_that_says_nothing(self):
+        """It is sent away, and one that has said initialize is not, however silent it is then."""
+        process = self.listen()
+        other = self.connect(process)
+        silent, babbler = (self.connect(process, initialize=False) for _ in range(2))
+        for _ in range(2):
+            with self.assertRaises(client.Refused):
+                babbler.call("job.status", job="j1")
+        for peer in (silent, babbler):
+            self.wait_for(lambda peer=peer: peer._over)
+        self.assertEqual(other.call("session.open"), {"session": "s1"})
+        self.assertEqual(self.terminate_at_once(process).count("did not say initialize"), 2)
+
     def test_one_that_breaks_off(self):
         """In the middle of a message, with answers that it has not read."""
         process = self.listen()
