@@ -60,8 +60,7 @@ enum loader_end {
 	LOADER_FAILED, /* RLMD_ERROR_INPUT, as where a directory has no text file */
 };
 
-/* Never waits, and takes in so many bytes at most. */
-enum { LOADER_STEP_MAX = 1 << 20 };
+/* Never waits, and takes in a MiB at most. */
 enum loader_end loader_step(struct loader *, struct rlmd_error *);
 
 int loader_fd(const struct loader *); /* that of who lists a directory; -1: nobody does */
