@@ -227,9 +227,9 @@ struct accounts *accounts_new(const struct accounts_options *options)
 	struct accounts *accounts = xcalloc(1, sizeof *accounts);
 
 	accounts->options = *options;
-	accounts->tick = event_new(options->base, -1, EV_PERSIST, on_tick, accounts);
-	accounts->posted = event_new(options->base, -1, 0, on_posted, accounts);
-	event_add(accounts->tick, &often);
+	accounts->tick = loop_event(options->base, -1, EV_PERSIST, on_tick, accounts);
+	accounts->posted = loop_timer(options->base, on_posted, accounts);
+	loop_add(accounts->tick, &often);
 	add_everybody(accounts);
 	return accounts;
 }

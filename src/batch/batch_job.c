@@ -208,7 +208,7 @@ struct batch_job *batch_job_new(const struct batch_job_setting *setting,
 	job->account = account;
 	job->done = done;
 	job->owner = owner;
-	job->failed = event_new(setting->base, -1, 0, on_failed, job);
+	job->failed = loop_timer(setting->base, on_failed, job);
 	job->trace = trace_buffer_new();
 	job->bytes = text_from(xstrndup(line.bytes, line.size), line.size);
 	if (!job_line_read(job->bytes, &job->line, &err)) {

@@ -101,7 +101,7 @@ static void on_posted(evutil_socket_t fd, short what, void *owner)
 		queue->at_work = true;
 		queue->options.next(queue->options.owner, queue->batches[queue->begun++]);
 	} else if (queue->left) {
-		event_add(queue->again, &later);
+		loop_add(queue->again, &later);
 	} else {
 		ask(queue);
 	}
@@ -135,8 +135,8 @@ struct batch_queue *batch_queue_new(struct event_base *base,
 	struct batch_queue *queue = xcalloc(1, sizeof *queue);
 
 	queue->options = *options;
-	queue->posted = event_new(base, -1, 0, on_posted, queue);
-	queue->again = event_new(base, -1, 0, on_again, queue);
+	queue->posted = loop_timer(base, on_posted, queue);
+	queue->again = loop_timer(base, on_again, queue);
 	ask(queue);
 	return queue;
 }

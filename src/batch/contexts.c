@@ -120,7 +120,7 @@ struct contexts_hold *contexts_hold(struct contexts *contexts, const char *sourc
 	hold->held = find(contexts, source);
 	hold->done = done;
 	hold->owner = owner;
-	hold->posted = event_new(contexts->base, -1, 0, on_posted, hold);
+	hold->posted = loop_timer(contexts->base, on_posted, hold);
 	TAILQ_INSERT_TAIL(&hold->held->holds, hold, next);
 	if (!hold->held->loading)
 		loop_post(hold->posted);

@@ -747,7 +747,7 @@ static void fill(struct dispatcher *dispatcher)
 	if (due_ms == INT64_MAX)
 		return;
 	wait = clock_timeval(due_ms - clock_ms());
-	event_add(dispatcher->wake, &wait);
+	loop_add(dispatcher->wake, &wait);
 }
 
 static void look(struct dispatcher *dispatcher)
@@ -831,15 +831,15 @@ struct dispatcher *dispatcher_new(const struct dispatcher_options *options)
 
 	dispatcher->options = *options;
 	TAILQ_INIT(&dispatcher->attempts);
-	dispatcher->posted = event_new(base, -1, 0, on_proceed, dispatcher);
-	dispatcher->wake = event_new(base, -1, 0, on_proceed, dispatcher);
-	dispatcher->look = event_new(base, -1, 0, on_look, dispatcher);
-	dispatcher->renew = event_new(base, -1, EV_PERSIST, on_renew, dispatcher);
+	dispatcher->posted = loop_timer(base, on_proceed, dispatcher);
+	dispatcher->wake = loop_timer(base, on_proceed, dispatcher);
+	dispatcher->look = loop_timer(base, on_look, dispatcher);
+	dispatcher->renew = loop_event(base, -1, EV_PERSIST, on_renew, dispatcher);
 	limits = concurrency_open(&dispatcher->concurrency, options->reserve, options->max_jobs);
 	if (limits)
 		options->tell(options->owner, limits);
 	dispatcher->accounts = accounts_for(dispatcher);
-	event_add(dispatcher->renew, &often);
+	loop_add(dispatcher->renew, &often);
 	proceed(dispatcher);
 	return dispatcher;
 }
@@ -883,7 +883,7 @@ void dispatcher_look(struct dispatcher *dispatcher)
 	struct timeval wait = clock_timeval(wait_ms > 0 ? wait_ms : 0);
 
 	if (!dispatcher->over && !event_pending(dispatcher->look, EV_TIMEOUT, NULL))
-		event_add(dispatcher->look, &wait);
+		loop_add(dispatcher->look, &wait);
 }
 
 void dispatcher_drain(struct dispatcher *dispatcher)

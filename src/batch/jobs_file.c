@@ -298,7 +298,7 @@ static void begin(struct jobs_file *file, struct event_base *base)
 	/* One that grows all the time has an end, too. */
 	if (S_ISREG(mode) && !lseek(file->fd, 0, SEEK_CUR))
 		file->reader.size = file->before.st_size + 1;
-	file->step = event_new(base, file->fd, waits ? EV_READ : 0, on_step, file);
+	file->step = loop_event(base, file->fd, waits ? EV_READ : 0, on_step, file);
 	loop_post(file->step);
 }
 

@@ -274,7 +274,7 @@ static void await_midnight(struct lease *lease, int64_t in_ms)
 	const struct timeval time = clock_timeval(in_ms);
 
 	lease->day_ends_ms = clock_ms() + in_ms;
-	event_add(lease->midnight, &time);
+	loop_add(lease->midnight, &time);
 }
 
 static void on_account(void *owner, const struct store_result *result)
@@ -696,8 +696,8 @@ struct lease *lease_new(const struct lease_options *options)
 	lease->limited = true;
 	lease->scant = lease->cover = never;
 	lease->day_ends_ms = INT64_MAX;
-	lease->posted = event_new(options->base, -1, 0, on_posted, lease);
-	lease->midnight = event_new(options->base, -1, 0, on_midnight, lease);
+	lease->posted = loop_timer(options->base, on_posted, lease);
+	lease->midnight = loop_timer(options->base, on_midnight, lease);
 	lease->account = rlmd_account_new(options->name, NULL, above, NULL);
 	if (!lease->account) /* the name is too long */
 		lease->account = rlmd_account_new("its tenant", NULL, above, NULL);

@@ -707,7 +707,7 @@ struct results_file *results_file_new(struct event_base *base,
 		return NULL;
 	}
 	file->reader = (struct line_reader){.fd = file->fd, .limit = RESULTS_LINE_MAX};
-	file->step = loop_event(base, -1, 0, on_step, file);
+	file->step = loop_timer(base, on_step, file);
 	loop_post(file->step);
 	return file;
 }

@@ -465,7 +465,7 @@ struct runner *runner_new(struct event_base *base, const struct runner_options *
 	runner->base = base;
 	runner->board = scoreboard_new();
 	runner->tenancies = tenancies_new(&options->tenancies);
-	runner->posted = event_new(base, -1, 0, on_posted, runner);
+	runner->posted = loop_timer(base, on_posted, runner);
 	name_it(runner, options);
 	runner->contexts = contexts_new(base, runner->directory);
 	runner->node = node_new(base, &node, err);

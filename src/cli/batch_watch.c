@@ -17,6 +17,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/loop.h"
 #include "base/money.h"
 #include "batch/metrics.h"
 #include "batch/runner.h"
@@ -338,8 +339,8 @@ static bool open_metrics(struct batch_watch *watch, struct rlmd_error *err)
 	}
 	if (!write_file(watch, err))
 		return false;
-	watch->write = event_new(watch->session->base, -1, EV_PERSIST, on_write, watch);
-	event_add(watch->write, &often);
+	watch->write = loop_event(watch->session->base, -1, EV_PERSIST, on_write, watch);
+	loop_add(watch->write, &often);
 	return true;
 }
 
@@ -355,8 +356,8 @@ struct batch_watch *batch_watch_new(const struct session *session, const struct 
 	watch->runner = runner;
 	watch->told_ms = clock_ms();
 	watch->began_wall_ms = clock_wall_ms();
-	watch->asked = event_new(session->base, notice, EV_READ | EV_PERSIST, on_asked, watch);
-	event_add(watch->asked, NULL);
+	watch->asked = loop_event(session->base, notice, EV_READ | EV_PERSIST, on_asked, watch);
+	loop_add(watch->asked, NULL);
 	if (!session->config.quiet)
 		progress_start(session->base, &source);
 	if (open_metrics(watch, err))

@@ -19,6 +19,7 @@
 #include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/loop.h"
 
 enum {
 	CONNECTIONS_MAX = 8,
@@ -86,7 +87,7 @@ static void on_look(evutil_socket_t fd, short what, void *owner)
 	if (exporter->count < CONNECTIONS_MAX)
 		evconnlistener_enable(exporter->listener);
 	if (exporter->count)
-		event_add(exporter->look, &soon);
+		loop_add(exporter->look, &soon);
 }
 
 /* A connection comes: the server asks for the stream to use. */
@@ -102,7 +103,7 @@ static struct bufferevent *on_connection(struct event_base *base, void *owner)
 	TAILQ_INSERT_TAIL(&exporter->connections, connection, next);
 	if (++exporter->count == CONNECTIONS_MAX)
 		evconnlistener_disable(exporter->listener);
-	event_add(exporter->look, &soon);
+	loop_add(exporter->look, &soon);
 	return connection->stream;
 }
 
@@ -267,7 +268,7 @@ static void serve(struct exporter *exporter, struct event_base *base,
 {
 	exporter->listener = listener;
 	exporter->url = url_of(listener);
-	exporter->look = event_new(base, -1, 0, on_look, exporter);
+	exporter->look = loop_timer(base, on_look, exporter);
 	exporter->http = evhttp_new(base);
 	evhttp_set_max_headers_size(exporter->http, REQUEST_MAX);
 	evhttp_set_max_body_size(exporter->http, 0);

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/loop.h"
 #include "base/text.h"
 #include "cli/figure.h"
 #include "cli/interrupt.h"
@@ -178,8 +179,8 @@ void progress_start(struct event_base *base, const struct progress_source *from)
 	source = *from;
 	if (alive ? !source.describe : !source.say)
 		return;
-	timer = event_new(base, -1, EV_PERSIST, alive ? on_refresh : on_tell, NULL);
-	event_add(timer, &often);
+	timer = loop_event(base, -1, EV_PERSIST, alive ? on_refresh : on_tell, NULL);
+	loop_add(timer, &often);
 }
 
 void progress_end(void)

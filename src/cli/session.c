@@ -234,10 +234,10 @@ static void on_signal(evutil_socket_t fd, short what, void *owner)
 
 static void hear_signals(struct session *session)
 {
-	session->interrupted = event_new(session->base, interrupt_fd(), EV_READ | EV_PERSIST,
-					 on_signal, session);
+	session->interrupted = loop_event(session->base, interrupt_fd(), EV_READ | EV_PERSIST,
+					  on_signal, session);
 	loop_make_urgent(session->interrupted);
-	event_add(session->interrupted, NULL);
+	loop_add(session->interrupted, NULL);
 }
 
 bool session_wait(struct session *session, const struct session_work *work, struct rlmd_error *err)
@@ -401,9 +401,9 @@ static void on_woken(evutil_socket_t fd, short what, void *owner)
 /* The connection to the provider is made meanwhile, if any is. */
 static void await_python(struct session *session)
 {
-	struct event *woken = event_new(session->base, interrupt_fd(), EV_READ, on_woken, NULL);
+	struct event *woken = loop_event(session->base, interrupt_fd(), EV_READ, on_woken, NULL);
 
-	event_add(woken, NULL);
+	loop_add(woken, NULL);
 	while (!session->loaded && !interrupt_count())
 		if (event_base_loop(session->base, EVLOOP_ONCE))
 			break;
@@ -435,11 +435,11 @@ static void on_break(evutil_socket_t fd, short what, void *owner)
 bool session_check_schemas(struct session *session, const struct rlmd_job_options *options,
 			   struct rlmd_error *err)
 {
-	struct event *signals = event_new(session->base, interrupt_fd(), EV_READ, on_break,
-					  session);
+	struct event *signals = loop_event(session->base, interrupt_fd(), EV_READ, on_break,
+					   session);
 	bool ok;
 
-	event_add(signals, NULL);
+	loop_add(signals, NULL);
 	ok = rlmd_job_check_schemas(session->engine, options, err);
 	event_free(signals);
 	return session_check_signals(session, err) && ok;

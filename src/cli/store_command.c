@@ -60,10 +60,10 @@ static void on_signal(evutil_socket_t fd, short what, void *owner)
 /* Returns the exit status: 0, that of the error, which is told, or of a signal. */
 static int wait_for_end(struct store_command *command)
 {
-	struct event *signals = event_new(command->base, interrupt_fd(), EV_READ, on_signal,
-					  command);
+	struct event *signals = loop_event(command->base, interrupt_fd(), EV_READ, on_signal,
+					   command);
 
-	event_add(signals, NULL);
+	loop_add(signals, NULL);
 	event_base_dispatch(command->base);
 	event_free(signals);
 	if (!command->ended)

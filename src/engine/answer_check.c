@@ -172,7 +172,7 @@ struct answer_check *answer_check_start(struct scope *scope, const struct answer
 	check->answer_size = answer.size;
 	check->tell = heard;
 	check->owner = owner;
-	check->due = loop_event(scope->base, -1, 0, on_due, check);
+	check->due = loop_timer(scope->base, on_due, check);
 	loop_post(check->due);
 	return check;
 }

@@ -251,7 +251,7 @@ static void set_up(struct rlmd_job *job)
 	job->scope.trace = trace_new(job->kind == &job_task_kind && !job->without_tree,
 				     job->scope.hooks.lines | job->scope.hooks.structs, on_trace,
 				     &job->scope.hooks);
-	job->posted = loop_event(job->scope.base, -1, 0, on_posted, job);
+	job->posted = loop_timer(job->scope.base, on_posted, job);
 	TAILQ_INSERT_TAIL(&engine->jobs, &job->hosted, entry);
 	job->hosted.destroy = destroy;
 }

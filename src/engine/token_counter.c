@@ -79,7 +79,7 @@ struct token_counter *token_counter_start(struct event_base *base, struct llm_me
 	counter->count = count;
 	counter->fn = fn;
 	counter->owner = owner;
-	counter->turn = loop_event(base, -1, 0, on_turn, counter);
+	counter->turn = loop_timer(base, on_turn, counter);
 	loop_post(counter->turn);
 	return counter;
 }

@@ -242,7 +242,7 @@ struct validation *validation_new(struct event_base *base, struct rlmd_sandbox *
 	validation->log = log;
 	validation->timeout_ms = timeout_ms < VALIDATION_MS_MAX ? timeout_ms : VALIDATION_MS_MAX;
 	TAILQ_INIT(&validation->checks);
-	validation->next = loop_event(base, -1, 0, on_next, validation);
+	validation->next = loop_timer(base, on_next, validation);
 	return validation;
 }
 

@@ -255,7 +255,7 @@ static struct journal_keep *keep_new(struct journal *journal, journal_kept_fn *k
 	struct journal_keep *keep = xcalloc(1, sizeof *keep);
 
 	*keep = (struct journal_keep){.journal = journal, .kept = kept, .owner = owner};
-	keep->due = loop_event(journal->base, -1, 0, on_kept, keep);
+	keep->due = loop_timer(journal->base, on_kept, keep);
 	keep->handle = xcalloc(1, sizeof *keep->handle);
 	keep->handle->keep = keep;
 	TAILQ_INSERT_TAIL(&journal->keeps, keep, entry);

@@ -155,7 +155,7 @@ struct recording *recording_new(struct event_base *base, const char *record_dir,
 	recording->keys = keys;
 	recording->script = scripted_new();
 	TAILQ_INIT(&recording->turns);
-	recording->due = loop_event(base, -1, 0, on_due, recording);
+	recording->due = loop_timer(base, on_due, recording);
 	recording->missing = loop_timer(base, on_missing, recording);
 	if ((!replay_dir || open_replay(recording, err)) &&
 	    (!record_dir || open_record(record_dir, err)))

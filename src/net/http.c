@@ -433,7 +433,7 @@ static struct http_transfer *transfer_new(struct http *http, struct http_request
 	transfer->easy = easy_pool_take(http->pool, request->url, request->headers);
 	transfer->body = take_pointer(&request->body);
 	transfer->max = request->max_size;
-	transfer->post = loop_event(http->base, -1, 0, on_post, transfer);
+	transfer->post = loop_timer(http->base, on_post, transfer);
 	transfer->watch = loop_timer(http->base, on_watch, transfer);
 	loop_make_urgent(transfer->watch);
 	transfer->deadline = request->deadline;

@@ -49,7 +49,7 @@ static struct socket_watch *socket_watch_take(struct multi *multi)
 		return watch;
 	}
 	watch = xcalloc(1, sizeof *watch);
-	watch->event = loop_event(multi->base, -1, 0, on_socket, NULL);
+	watch->event = loop_timer(multi->base, on_socket, NULL);
 	return watch;
 }
 

@@ -173,7 +173,7 @@ struct rlmd_sandbox *sandbox_begin(struct event_base *base, const struct sandbox
 	sandbox->log = sandbox->status.log = config->log;
 	sandbox->worker_memory = config->worker_memory;
 	sandbox->config.filter = sandbox->config.life = sandbox->life = -1;
-	sandbox->pump = loop_event(base, -1, 0, spawn_pump, sandbox);
+	sandbox->pump = loop_timer(base, spawn_pump, sandbox);
 	sandbox->overdue = loop_timer(base, spawn_overdue, sandbox);
 	sandbox->answer_ms = ANSWER_TIME_MS;
 	TAILQ_INIT(&sandbox->queued);

@@ -576,12 +576,12 @@ static void watch(struct postgres *pg, bool input, bool output)
 		event_free(pg->input);
 	if (pg->output)
 		event_free(pg->output);
-	pg->input = event_new(pg->base, fd, EV_READ | EV_PERSIST, on_input, pg);
-	pg->output = event_new(pg->base, fd, EV_WRITE, on_input, pg);
+	pg->input = loop_event(pg->base, fd, EV_READ | EV_PERSIST, on_input, pg);
+	pg->output = loop_event(pg->base, fd, EV_WRITE, on_input, pg);
 	if (input)
-		event_add(pg->input, NULL);
+		loop_add(pg->input, NULL);
 	if (output)
-		event_add(pg->output, NULL);
+		loop_add(pg->output, NULL);
 }
 
 /* False: the connection is lost. */
@@ -590,7 +590,7 @@ static bool flush(struct postgres *pg)
 	int left = libpq->PQflush(pg->conn);
 
 	if (left > 0)
-		event_add(pg->output, NULL);
+		loop_add(pg->output, NULL);
 	if (left < 0)
 		lose(pg);
 	return left >= 0;
@@ -862,7 +862,7 @@ static void *postgres_open(struct event_base *base, const char *address,
 	TAILQ_INIT(&pg->waiting);
 	TAILQ_INIT(&pg->sent);
 	TAILQ_INIT(&pg->ended);
-	pg->post = event_new(base, -1, 0, on_post, pg);
+	pg->post = loop_timer(base, on_post, pg);
 	start(pg);
 	return pg;
 }

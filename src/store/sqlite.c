@@ -245,8 +245,8 @@ static void *sqlite_open(struct event_base *base, const char *path,
 	pthread_mutex_init(&sqlite->mutex, NULL);
 	pthread_cond_init(&sqlite->work, NULL);
 	sqlite->eventfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	sqlite->wake = event_new(base, sqlite->eventfd, EV_READ | EV_PERSIST, on_wake, sqlite);
-	event_add(sqlite->wake, NULL);
+	sqlite->wake = loop_event(base, sqlite->eventfd, EV_READ | EV_PERSIST, on_wake, sqlite);
+	loop_add(sqlite->wake, NULL);
 	if (loop_start_thread(&sqlite->thread, work, sqlite, err))
 		return sqlite;
 	release(sqlite);

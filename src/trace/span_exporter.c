@@ -332,7 +332,7 @@ struct rlmd_span_exporter *rlmd_span_exporter_new(struct event_base *base,
 	exporter->base = base;
 	exporter->name = "the trace";
 	exporter->answer = buffer_new();
-	exporter->step = loop_event(base, -1, 0, on_step, exporter);
+	exporter->step = loop_timer(base, on_step, exporter);
 	exporter->late = loop_timer(base, on_late, exporter);
 	if (!otlp_take_options(given, &exporter->options, err))
 		goto failed;
