@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <paths.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -27,12 +28,13 @@ static bool is_program(const char *path)
 	return !stat(path, &st) && S_ISREG(st.st_mode) && !access(path, X_OK);
 }
 
+/* Without PATH in the places of execvp(3). */
 static char *search_path(const char *name)
 {
-	const char *rest = getenv("PATH");
+	const char *path = getenv("PATH"), *rest = path ? path : _PATH_DEFPATH;
 	size_t length;
 
-	for (; rest && *rest; rest += length + (rest[length] == ':')) {
+	for (; *rest; rest += length + (rest[length] == ':')) {
 		auto_free char *candidate = NULL;
 
 		length = strcspn(rest, ":");

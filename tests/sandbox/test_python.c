@@ -154,6 +154,21 @@ static void path_is_searched(void **state)
 	assert_string_equal(found, "/bin/sh");
 }
 
+/* Where there is none, as after env -i, the places are those of execvp(3). */
+static void usual_places_are_searched(void **state)
+{
+	auto_free char *before = xstrdup(getenv("PATH"));
+	struct rlmd_error err = {0};
+	auto_free char *found = NULL;
+
+	(void)state;
+	unsetenv("PATH");
+	found = python_find("sh", PATIENCE_MS, &err);
+	setenv("PATH", before, 1);
+	assert_non_null(found);
+	assert_string_equal(strrchr(found, '/'), "/sh");
+}
+
 static void missing_is_named(void **state)
 {
 	(void)state;
@@ -240,11 +255,17 @@ static void killed_for_good(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(links_stay_links),   cmocka_unit_test(version_of_the_file),
-		cmocka_unit_test(shim_is_asked),      cmocka_unit_test(shim_gets_no_keys),
-		cmocka_unit_test(path_is_searched),   cmocka_unit_test(missing_is_named),
-		cmocka_unit_test(text_is_no_program), cmocka_unit_test(useless_shims_are_explained),
-		cmocka_unit_test(patience_ends),      cmocka_unit_test(bad_luck_is_forgiven),
+		cmocka_unit_test(links_stay_links),
+		cmocka_unit_test(version_of_the_file),
+		cmocka_unit_test(shim_is_asked),
+		cmocka_unit_test(shim_gets_no_keys),
+		cmocka_unit_test(path_is_searched),
+		cmocka_unit_test(usual_places_are_searched),
+		cmocka_unit_test(missing_is_named),
+		cmocka_unit_test(text_is_no_program),
+		cmocka_unit_test(useless_shims_are_explained),
+		cmocka_unit_test(patience_ends),
+		cmocka_unit_test(bad_luck_is_forgiven),
 		cmocka_unit_test(killed_for_good),
 	};
 
