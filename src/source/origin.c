@@ -310,9 +310,11 @@ static int receive(struct origin *origin, struct arrival *ret)
 	ssize_t got = recvmsg(origin->answers, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	size_t count;
 
-	if (got <= 0)
-		return (int)got;
+	if (got < 0)
+		return -1;
 	count = take_descriptors(&header, ret->fds);
+	if (!got) /* the end, or a packet of descriptors alone, after which nothing is heard */
+		return 0;
 	if (header.msg_flags & MSG_CTRUNC && lacks_descriptors(origin)) {
 		errno = EMFILE;
 		return -1;

@@ -3,6 +3,7 @@
  * the number of its descriptors, and two, its size.
  */
 #include <assert.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,7 +17,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { FDS_MAX = LISTER_FDS + 1, PACKETS_MAX = 8 };
+enum { FDS_MAX = LISTER_FDS + 1, PACKETS_MAX = 8, DESCRIPTORS = 64 };
 
 static void send_packet(int socket, const uint8_t *data, size_t size, size_t fd_count)
 {
@@ -54,6 +55,15 @@ static void send_all(int socket, const uint8_t *data, size_t size)
 	}
 }
 
+static int count_descriptors(void)
+{
+	int count = 0;
+
+	for (int fd = 0; fd < DESCRIPTORS; fd++)
+		count += fcntl(fd, F_GETFD) >= 0;
+	return count;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct selection *selection = selection_new(&(struct selection_options){0}, NULL);
@@ -63,7 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct rlmd_error err;
 	struct origin *origin;
 	enum origin_end end;
-	int ends[2];
+	int ends[2], open = count_descriptors();
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
 		return 0;
@@ -77,5 +87,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	} while (end == ORIGIN_ENTRY || end == ORIGIN_PASSED);
 	origin_free(origin);
 	selection_free(selection);
+	assert(count_descriptors() == open);
 	return 0;
 }
