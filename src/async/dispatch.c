@@ -296,7 +296,7 @@ void rlmd_call_started(struct rlmd_call *call)
 	call->started = clock_ms();
 	call->timeout = own ? own : execution->config.timeout_ms;
 	if (call->timeout > 0)
-		call->timer = timer_new(execution->base, call->timeout, on_time_out, call);
+		call->timer = timer_after(execution->base, call->timeout, on_time_out, call);
 	execution->running++;
 	if (metrics->parallel_highest < (int64_t)execution->running)
 		metrics->parallel_highest = (int64_t)execution->running;

@@ -131,8 +131,8 @@ static bool rate_allows(struct flow *flow)
 	now = clock_ms();
 	at = rate_opens(&flow->rate, now);
 	if (at > now && !flow->opens)
-		flow->opens = timer_new(event_get_base(flow->scheduler->start), at - now, on_opens,
-					flow);
+		flow->opens = timer_after(event_get_base(flow->scheduler->start), at - now,
+					  on_opens, flow);
 	return at <= now;
 }
 

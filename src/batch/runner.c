@@ -131,7 +131,7 @@ static void on_collect(void *owner)
 	struct runner *runner = owner;
 
 	timer_free(runner->collect);
-	runner->collect = timer_new(runner->base, COLLECT_MS, on_collect, runner);
+	runner->collect = timer_after(runner->base, COLLECT_MS, on_collect, runner);
 	if (runner->dispatcher)
 		results_file_look(runner->results);
 }
@@ -343,7 +343,7 @@ static void open_results(struct runner *runner)
 	if (!runner->results)
 		finish(runner, &err);
 	else if (options.shared)
-		runner->collect = timer_new(runner->base, COLLECT_MS, on_collect, runner);
+		runner->collect = timer_after(runner->base, COLLECT_MS, on_collect, runner);
 }
 
 /* --- jobs -------------------------------------------------------------------------------- */

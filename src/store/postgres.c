@@ -558,7 +558,7 @@ static void lose(struct postgres *pg)
 	if (!held && !pg->away_reported)
 		tell(pg, STORE_WENT_AWAY);
 	pg->away_reported = pg->away_reported || !held;
-	pg->timer = timer_new(pg->base, pg->retry_ms, on_retry, pg);
+	pg->timer = timer_after(pg->base, pg->retry_ms, on_retry, pg);
 	pg->retry_ms = 2 * pg->retry_ms < RETRY_MAX_MS ? 2 * pg->retry_ms : RETRY_MAX_MS;
 }
 
@@ -626,7 +626,7 @@ static void start(struct postgres *pg)
 {
 	pg->state = CONNECT;
 	pg->conn = open_connection(pg->address);
-	pg->timer = timer_new(pg->base, ANSWER_MS, on_late, pg);
+	pg->timer = timer_after(pg->base, ANSWER_MS, on_late, pg);
 	if (!pg->conn || libpq->PQstatus(pg->conn) == CONNECTION_BAD)
 		lose(pg);
 	else

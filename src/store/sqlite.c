@@ -178,7 +178,7 @@ static void on_time(void *owner)
 static void look_later(struct sqlite *sqlite)
 {
 	if (sqlite->options.news && sqlite->options.look_ms > 0 && !sqlite->timer)
-		sqlite->timer = timer_new(sqlite->base, sqlite->options.look_ms, on_time, sqlite);
+		sqlite->timer = timer_after(sqlite->base, sqlite->options.look_ms, on_time, sqlite);
 }
 
 /* A callback may free the store with all that is left: one is called at each turn. That the lock is

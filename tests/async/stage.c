@@ -88,7 +88,7 @@ static void set_going(struct part *part)
 		answer(part);
 		return;
 	}
-	part->timer = timer_new(stage->base, part->ms, on_time, part);
+	part->timer = timer_after(stage->base, part->ms, on_time, part);
 	happen(stage);
 }
 
@@ -119,7 +119,8 @@ static void start(void *owner, const struct rlmd_operation *operation, struct rl
 		return;
 	}
 	part->waiting = true;
-	part->timer = timer_new(stage->base, part->waits, part->refused ? on_time : on_place, part);
+	part->timer = timer_after(stage->base, part->waits, part->refused ? on_time : on_place,
+				  part);
 	happen(stage);
 }
 

@@ -26,7 +26,7 @@ int64_t clock_ms(void)
 	return virtual_now;
 }
 
-struct timer *timer_new(struct event_base *base, int64_t ms, timer_fn *fn, void *owner)
+struct timer *timer_after(struct event_base *base, int64_t ms, timer_fn *fn, void *owner)
 {
 	struct timer *timer = xcalloc(1, sizeof *timer), *later;
 

@@ -23,8 +23,8 @@ static void on_time(void *owner)
 static void test_timer(void **state)
 {
 	struct event_base *base = event_base_new();
-	struct timer *timer = timer_new(base, 1, on_time, &timer);
-	struct timer *other = timer_new(base, 0, on_time, &other);
+	struct timer *timer = timer_after(base, 1, on_time, &timer);
+	struct timer *other = timer_after(base, 0, on_time, &other);
 
 	(void)state;
 	timer_free(other);
@@ -36,9 +36,45 @@ static void test_timer(void **state)
 	event_base_free(base);
 }
 
+static void on_turn(void *owner)
+{
+	(*(int *)owner)++;
+}
+
+/* It is due once for each time that it was made so, and the last word counts. */
+static void test_a_timer_that_stays(void **state)
+{
+	struct event_base *base = event_base_new();
+	int turns = 0;
+	struct timer *timer = timer_new(base, on_turn, &turns);
+
+	(void)state;
+	event_base_loop(base, EVLOOP_NONBLOCK);
+	assert_false(timer_waits(timer));
+	timer_start(timer, 1000000);
+	timer_post(timer);
+	timer_post(timer);
+	assert_true(timer_waits(timer));
+	event_base_dispatch(base);
+	assert_int_equal(turns, 1);
+	timer_start(timer, 1);
+	event_base_dispatch(base);
+	assert_int_equal(turns, 2);
+	timer_post(timer);
+	timer_stop(timer);
+	timer_stop(NULL);
+	event_base_dispatch(base);
+	assert_int_equal(turns, 2);
+	timer_free(timer);
+	event_base_free(base);
+}
+
 int main(void)
 {
-	static const struct CMUnitTest tests[] = {cmocka_unit_test(test_timer)};
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_timer),
+		cmocka_unit_test(test_a_timer_that_stays),
+	};
 
 	return cmocka_run_group_tests_name("timer", tests, NULL, NULL);
 }
