@@ -4,12 +4,11 @@
  */
 #include "engine/answer_check.h"
 
-#include <event2/event.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "base/loop.h"
+#include "base/timer.h"
 #include "engine/scope.h"
 #include "engine/validation.h"
 
@@ -21,7 +20,7 @@ struct rlmd_check {
 struct answer_check {
 	struct scope *scope; /* lent */
 	struct answer_form form;
-	struct event *due;                /* owned: the beginning, then the verdict */
+	struct timer *due;                /* owned: the beginning, then the verdict */
 	struct validation_check *against; /* owned: the schema; NULL: that is not under way */
 	struct rlmd_check *check;         /* the host's, until it has answered; or NULL */
 	char *answer;                     /* owned */
@@ -45,7 +44,7 @@ void answer_check_cancel(struct answer_check *check)
 	if (check->check)
 		check->check->waits = NULL;
 	validation_cancel(check->against);
-	event_free(check->due);
+	timer_free(check->due);
 	free(check->answer);
 	free(check->wrong);
 	free(check);
@@ -116,12 +115,10 @@ static void hold_to_schema(struct answer_check *check)
 						 text_from(answer, json.size), on_validated, check);
 }
 
-static void on_due(evutil_socket_t fd, short what, void *owner)
+static void on_due(void *owner)
 {
 	struct answer_check *check = owner;
 
-	(void)fd;
-	(void)what;
 	if (check->begun) {
 		tell(check, NULL);
 		return;
@@ -141,7 +138,7 @@ static struct answer_check *take_back(struct rlmd_check *check)
 	free(check);
 	if (waits) {
 		waits->check = NULL;
-		loop_post(waits->due);
+		timer_post(waits->due);
 	}
 	return waits;
 }
@@ -172,7 +169,7 @@ struct answer_check *answer_check_start(struct scope *scope, const struct answer
 	check->answer_size = answer.size;
 	check->tell = heard;
 	check->owner = owner;
-	check->due = loop_timer(scope->base, on_due, check);
-	loop_post(check->due);
+	check->due = timer_new(scope->base, on_due, check);
+	timer_post(check->due);
 	return check;
 }

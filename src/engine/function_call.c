@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
-#include "base/loop.h"
+#include "base/timer.h"
 #include "engine/function_program.h"
 #include "engine/function_set.h"
 #include "wire/limit.h"
@@ -21,7 +21,7 @@ enum { ANSWER_DEPTH = 64 };
 
 struct rlmd_function_call {
 	struct function *function; /* lent; NULL: nobody wants the answer */
-	struct event *due;         /* owned: the beginning, then the answer, then the end */
+	struct timer *due;         /* owned: the beginning, then the answer, then the end */
 	char *arguments;           /* owned */
 	size_t arguments_size;
 	struct function_program *program; /* owned; or NULL */
@@ -37,7 +37,7 @@ struct rlmd_function_call {
 static void drop(struct rlmd_function_call *call)
 {
 	function_program_free(call->program);
-	event_free(call->due);
+	timer_free(call->due);
 	free(call->arguments);
 	free(call->answer);
 	free(call);
@@ -63,7 +63,7 @@ static void leave_to_host(struct rlmd_function_call *call)
 	if (call->with_host && call->function->spec.cancel)
 		tell_cancel(call);
 	else if (call->with_host) {
-		event_free(take_pointer(&call->due));
+		timer_free(take_pointer(&call->due));
 		free(take_pointer(&call->arguments));
 		free(take_pointer(&call->answer));
 		call->function = NULL;
@@ -94,7 +94,7 @@ static void end(struct rlmd_function_call *call)
 static void post(struct rlmd_function_call *call)
 {
 	call->answered = true;
-	loop_post(call->due);
+	timer_post(call->due);
 }
 
 /* An answer that is not JSON, or of another form, is the host's mistake. */
@@ -176,7 +176,6 @@ static void begin(struct rlmd_function_call *call)
 {
 	const struct rlmd_function *spec = &call->function->spec;
 	struct rlmd_text arguments = text_from(call->arguments, call->arguments_size);
-	struct timeval time = clock_timeval(spec->timeout_ms);
 
 	call->begun = true;
 	if (!admit(call, &call->error)) {
@@ -184,10 +183,10 @@ static void begin(struct rlmd_function_call *call)
 		return;
 	}
 	if (spec->timeout_ms > 0)
-		loop_add(call->due, &time);
+		timer_start(call->due, spec->timeout_ms);
 	if (spec->argv) {
-		call->program = function_program_start(event_get_base(call->due), spec->argv,
-						       arguments, on_program, call, &call->error);
+		call->program = function_program_start(timer_base(call->due), spec->argv, arguments,
+						       on_program, call, &call->error);
 		if (!call->program)
 			post(call);
 		return;
@@ -196,13 +195,11 @@ static void begin(struct rlmd_function_call *call)
 	spec->call(spec->owner, call, arguments); /* the call may be gone now */
 }
 
-static void on_due(evutil_socket_t fd, short what, void *owner)
+static void on_due(void *owner)
 {
 	struct rlmd_function_call *call = owner;
 	char allowed[16];
 
-	(void)fd;
-	(void)what;
 	if (!call->begun) {
 		begin(call);
 		return;
@@ -225,7 +222,7 @@ struct rlmd_function_call *function_call_start(struct event_base *base, struct f
 	call->arguments_size = arguments.size;
 	call->done = done;
 	call->owner = owner;
-	call->due = loop_timer(base, on_due, call);
-	loop_post(call->due);
+	call->due = timer_new(base, on_due, call);
+	timer_post(call->due);
 	return call;
 }

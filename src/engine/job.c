@@ -18,7 +18,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
-#include "base/loop.h"
+#include "base/timer.h"
 #include "engine/function_set.h"
 #include "engine/group.h"
 #include "engine/run.h"
@@ -28,7 +28,7 @@
 
 static void post(struct rlmd_job *job)
 {
-	loop_post(job->posted);
+	timer_post(job->posted);
 }
 
 static void on_trace(void *owner, enum trace_kind kind, json_t *event)
@@ -156,7 +156,7 @@ static void destroy(struct engine_job *hosted)
 	job->scope.hooks.of = (struct rlmd_hooks){0};
 	job->kind->free(job);
 	scope_unshare(&job->scope);
-	event_free(job->posted);
+	timer_free(job->posted);
 	trace_free(job->scope.trace);
 	hooks_done(&job->scope.hooks);
 	job_options_drop(job);
@@ -166,12 +166,10 @@ static void destroy(struct engine_job *hosted)
 }
 
 /* As its last act it may free the job. */
-static void on_posted(evutil_socket_t fd, short what, void *owner)
+static void on_posted(void *owner)
 {
 	struct rlmd_job *job = owner;
 
-	(void)fd;
-	(void)what;
 	if (job->state == JOB_NEW && !job->doomed)
 		begin(job);
 	if (job->doomed) {
@@ -251,7 +249,7 @@ static void set_up(struct rlmd_job *job)
 	job->scope.trace = trace_new(job->kind == &job_task_kind && !job->without_tree,
 				     job->scope.hooks.lines | job->scope.hooks.structs, on_trace,
 				     &job->scope.hooks);
-	job->posted = loop_timer(job->scope.base, on_posted, job);
+	job->posted = timer_new(job->scope.base, on_posted, job);
 	TAILQ_INSERT_TAIL(&engine->jobs, &job->hosted, entry);
 	job->hosted.destroy = destroy;
 }

@@ -9,7 +9,6 @@
  */
 #pragma once
 
-#include <event2/event.h>
 #include <jansson.h>
 #include <rlmd/job.h>
 #include <rlmd/plan.h>
@@ -103,7 +102,7 @@ struct rlmd_job {
 
 	enum job_state state;
 	void (*on_schemas)(struct rlmd_job *, const struct rlmd_error *); /* while JOB_CHECKS */
-	struct event *posted;     /* owned: what is due from the loop */
+	struct timer *posted;     /* owned: what is due from the loop */
 	struct rlmd_error broken; /* the job must end with this error; of no kind: it need not */
 	bool interrupted;         /* asked for; and done */
 	bool yields;

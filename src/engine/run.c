@@ -48,8 +48,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "base/loop.h"
 #include "base/number.h"
+#include "base/timer.h"
 #include "engine/function_set.h"
 #include "engine/inputs.h"
 #include "engine/run_private.h"
@@ -168,10 +168,9 @@ static void set_alarm(struct run *run)
 {
 	int64_t left = budget_remaining_ms(run->budget), late = left / LATE_SHARE;
 	int64_t for_turns = left - latency_closing(&run->latency);
-	struct timeval until = clock_timeval(int64_max(for_turns, late));
 
 	run->caller.late = for_turns < late;
-	loop_add(run->alarm, &until);
+	timer_start(run->alarm, int64_max(for_turns, late));
 }
 
 static int64_t listing_ms(const struct run *run)
@@ -712,9 +711,7 @@ static void cancel_asks(struct run *run)
 /* At `deadline` the forced answer is there, or there is none. */
 static void set_last_alarm(struct run *run, int64_t deadline)
 {
-	struct timeval until = clock_timeval(deadline - clock_ms());
-
-	loop_add(run->alarm, &until);
+	timer_start(run->alarm, deadline - clock_ms());
 }
 
 static void give_up(struct run *run, enum rlmd_stop stop, int64_t deadline)
@@ -735,12 +732,10 @@ static void give_up(struct run *run, enum rlmd_stop stop, int64_t deadline)
 	drive(run, WAKE_NOTHING);
 }
 
-static void on_alarm(evutil_socket_t fd, short what, void *owner)
+static void on_alarm(void *owner)
 {
 	struct run *run = owner;
 
-	(void)fd;
-	(void)what;
 	if (is_forcing(run) && clock_ms() < run->deadline) {
 		set_last_alarm(run, run->deadline);
 	} else if (is_forcing(run)) {
@@ -805,8 +800,8 @@ struct run *run_start(struct scope *scope, const struct run_options *options, ru
 	reserve_set(&run->reserve, scope, run->budget, run_words_model(run),
 		    run_words_forced_size(run));
 	run->latency.all = budget_remaining_ms(run->budget);
-	run->alarm = loop_timer(scope->base, on_alarm, run);
-	loop_make_urgent(run->alarm);
+	run->alarm = timer_new(scope->base, on_alarm, run);
+	timer_make_urgent(run->alarm);
 	set_alarm(run);
 	run->alive = options->alive;
 	run->permit = options->permit;
@@ -830,7 +825,7 @@ static void deliver(struct run *run)
 	 * cache. */
 	if (run->error.kind == RLMD_ERROR_SCHEMA || run->error.kind == RLMD_ERROR_NO_ANSWER)
 		llm_forget(run->scope->llm, run->id);
-	event_del(run->alarm);
+	timer_stop(run->alarm);
 	subcall_free_all(&run->subcalls);
 	worker_free(take_pointer(&run->worker));
 	record_end(run->scope->trace, run->id, !run->caller.parent, &ending, run->budget);
@@ -858,7 +853,7 @@ void run_free(struct run *run)
 	run_halt(run);
 	permit_free(run->permit);
 	permit_free(run->alive);
-	event_free(run->alarm);
+	timer_free(run->alarm);
 	reserve_drop(&run->reserve);
 	budget_free(run->budget);
 	response_done(&run->response);

@@ -59,7 +59,7 @@ struct run {
 	struct budget *budget;  /* owned: our account */
 	struct caller caller;   /* we, as our calls know us */
 	struct reserve reserve; /* for the forced answer */
-	struct event *alarm;    /* owned: the time for turns is over */
+	struct timer *alarm;    /* owned: the time for turns is over */
 	struct latency latency; /* of our turns: when that is */
 	char id[37];
 	char asked[EXCHANGE_ID_SIZE]; /* the last turn's request, where exchanges are kept */

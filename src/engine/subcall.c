@@ -1,6 +1,5 @@
 #include "engine/subcall.h"
 
-#include <event2/event.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -13,9 +12,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "base/loop.h"
 #include "base/memfile.h"
 #include "base/money.h"
+#include "base/timer.h"
 #include "budget/budget.h"
 #include "engine/caller.h"
 #include "engine/function_call.h"
@@ -259,7 +258,7 @@ struct subcall {
 	struct subcall_list *list; /* lent: where we stand; the caller owns it */
 	struct caller *caller;     /* lent */
 	struct worker *worker;     /* lent: the list is emptied before it goes */
-	struct event *posted;      /* owned: answers from the loop */
+	struct timer *posted;      /* owned: answers from the loop */
 	int64_t id;
 	struct operation_set set;
 	struct questions questions;  /* a plan brings its own operations */
@@ -288,7 +287,7 @@ static void subcall_free(struct subcall *subcall)
 	rlmd_plan_file_free(subcall->file);
 	free(subcall->asked);
 	questions_done(&subcall->questions);
-	event_free(subcall->posted);
+	timer_free(subcall->posted);
 	free(subcall->word);
 	free(subcall);
 }
@@ -344,16 +343,14 @@ static void subcall_answer(struct subcall *subcall)
 }
 
 /* C1: even an answer that is known at once comes from the loop. */
-static void on_posted(evutil_socket_t fd, short what, void *owner)
+static void on_posted(void *owner)
 {
-	(void)fd;
-	(void)what;
 	subcall_answer(owner);
 }
 
 static void post(struct subcall *subcall)
 {
-	loop_post(subcall->posted);
+	timer_post(subcall->posted);
 }
 
 void subcall_reply_all(struct subcall_list *list)
@@ -705,7 +702,7 @@ void subcall_start(struct subcall_list *list, struct caller *caller, struct work
 		.list = list,
 		.caller = caller,
 		.worker = worker,
-		.posted = loop_timer(caller->scope->base, on_posted, subcall),
+		.posted = timer_new(caller->scope->base, on_posted, subcall),
 		.id = call->id,
 	};
 	TAILQ_INSERT_TAIL(list, subcall, entry);

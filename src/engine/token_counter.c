@@ -1,10 +1,9 @@
 #include "engine/token_counter.h"
 
-#include <event2/event.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "base/loop.h"
+#include "base/timer.h"
 #include "prompt/conversation.h"
 
 enum {
@@ -13,7 +12,7 @@ enum {
 };
 
 struct token_counter {
-	struct event *turn;           /* owned */
+	struct timer *turn;           /* owned */
 	struct llm_message *messages; /* lent */
 	struct text_scan *scans;      /* owned: one for each of them */
 	size_t count;
@@ -41,17 +40,15 @@ static bool count_on(struct token_counter *counter, size_t *left)
 	return true;
 }
 
-static void on_turn(evutil_socket_t fd, short what, void *arg)
+static void on_turn(void *arg)
 {
 	struct token_counter *counter = arg;
 	size_t left = AT_ONCE;
 
-	(void)fd;
-	(void)what;
 	while (counter->next < counter->count && count_on(counter, &left))
 		counter->next++;
 	if (counter->next < counter->count)
-		loop_post(counter->turn);
+		timer_post(counter->turn);
 	else
 		counter->fn(counter->owner);
 }
@@ -79,8 +76,8 @@ struct token_counter *token_counter_start(struct event_base *base, struct llm_me
 	counter->count = count;
 	counter->fn = fn;
 	counter->owner = owner;
-	counter->turn = loop_timer(base, on_turn, counter);
-	loop_post(counter->turn);
+	counter->turn = timer_new(base, on_turn, counter);
+	timer_post(counter->turn);
 	return counter;
 }
 
@@ -88,7 +85,7 @@ void token_counter_free(struct token_counter *counter)
 {
 	if (!counter)
 		return;
-	event_free(counter->turn);
+	timer_free(counter->turn);
 	free(counter->scans);
 	free(counter);
 }

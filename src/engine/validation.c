@@ -1,6 +1,5 @@
 #include "engine/validation.h"
 
-#include <event2/event.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -12,7 +11,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
-#include "base/loop.h"
+#include "base/timer.h"
 #include "pool/worker.h"
 #include "reply/fence.h"
 
@@ -44,7 +43,7 @@ struct validation {
 	int64_t timeout_ms;
 	TAILQ_HEAD(, validation_check) checks; /* owned; the first has the worker */
 	struct worker *worker;                 /* owned; NULL: there is none */
-	struct event *next;                    /* owned: the first begins, from the loop */
+	struct timer *next;                    /* owned: the first begins, from the loop */
 };
 
 static void check_free(struct validation_check *check)
@@ -59,7 +58,7 @@ static void advance(struct validation *validation)
 {
 	worker_free(take_pointer(&validation->worker));
 	if (!TAILQ_EMPTY(&validation->checks))
-		loop_post(validation->next);
+		timer_post(validation->next);
 }
 
 void validation_cancel(struct validation_check *check)
@@ -204,7 +203,7 @@ static void on_worker(void *owner, const struct worker_event *event)
 	}
 }
 
-static void on_next(evutil_socket_t fd, short what, void *owner)
+static void on_next(void *owner)
 {
 	struct validation *validation = owner;
 	const struct validation_check *check = TAILQ_FIRST(&validation->checks);
@@ -215,8 +214,6 @@ static void on_next(evutil_socket_t fd, short what, void *owner)
 		.log = validation->log,
 	};
 
-	(void)fd;
-	(void)what;
 	if (!check || validation->worker)
 		return;
 	if (check->error.kind) {
@@ -242,7 +239,7 @@ struct validation *validation_new(struct event_base *base, struct rlmd_sandbox *
 	validation->log = log;
 	validation->timeout_ms = timeout_ms < VALIDATION_MS_MAX ? timeout_ms : VALIDATION_MS_MAX;
 	TAILQ_INIT(&validation->checks);
-	validation->next = loop_timer(base, on_next, validation);
+	validation->next = timer_new(base, on_next, validation);
 	return validation;
 }
 
@@ -257,7 +254,7 @@ void validation_free(struct validation *validation)
 		TAILQ_REMOVE(&validation->checks, check, entry);
 		check_free(check);
 	}
-	event_free(validation->next);
+	timer_free(validation->next);
 	free(validation);
 }
 
@@ -280,7 +277,7 @@ static struct validation_check *check_new(struct validation *validation, const c
 	check->done = done;
 	check->owner = owner;
 	TAILQ_INSERT_TAIL(&validation->checks, check, entry);
-	loop_post(validation->next);
+	timer_post(validation->next);
 	return check;
 }
 

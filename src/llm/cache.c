@@ -19,7 +19,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "base/loop.h"
+#include "base/timer.h"
 #include "llm/key.h"
 #include "llm/provider.h"
 #include "net/body.h"
@@ -63,7 +63,7 @@ struct cache {
 	int64_t written;     /* bytes, since it was looked at */
 	bool cut;            /* its files are those of the process that this one was forked from */
 	struct sweep *sweep; /* owned; NULL: it is not looked at */
-	struct event *timer; /* owned: the next step of that */
+	struct timer *timer; /* owned: the next step of that */
 };
 
 /* --- keeping it within its size ----------------------------------------------------------- */
@@ -173,16 +173,14 @@ static bool sweep_step(struct sweep *sweep)
 /* --- its life ------------------------------------------------------------------- */
 
 /* The next step, until it is within its size. */
-static void on_sweep(evutil_socket_t fd, short what, void *arg)
+static void on_sweep(void *arg)
 {
 	struct cache *cache = arg;
 
-	(void)fd;
-	(void)what;
 	if (sweep_step(cache->sweep))
 		sweep_free(take_pointer(&cache->sweep));
 	else
-		loop_post(cache->timer);
+		timer_post(cache->timer);
 }
 
 struct cache *cache_new(struct event_base *base, const char *dir, int64_t size,
@@ -197,7 +195,7 @@ struct cache *cache_new(struct event_base *base, const char *dir, int64_t size,
 	cache->dir = xstrdup(dir);
 	cache->fd = fd;
 	cache->size = size;
-	cache->timer = loop_timer(base, on_sweep, cache);
+	cache->timer = timer_new(base, on_sweep, cache);
 	return cache;
 }
 
@@ -210,7 +208,7 @@ void cache_free(struct cache *cache)
 	while (cache->sweep && !sweep_step(cache->sweep))
 		;
 	sweep_free(cache->sweep);
-	event_free(cache->timer);
+	timer_free(cache->timer);
 	close(cache->fd);
 	free(cache->dir);
 	free(cache);
@@ -458,7 +456,7 @@ static void count_written(struct cache *cache, size_t size)
 		return;
 	cache->written = 0;
 	cache->sweep = sweep_new(cache->fd, cache->size);
-	loop_post(cache->timer);
+	timer_post(cache->timer);
 }
 
 /* A name of its own until it is whole: whoever is killed before leaves it to be swept. */

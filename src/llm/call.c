@@ -13,8 +13,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json_scan.h"
-#include "base/loop.h"
 #include "base/money.h"
+#include "base/timer.h"
 #include "llm/custom.h"
 #include "llm/failure.h"
 #include "llm/key.h"
@@ -46,7 +46,7 @@ struct call {
 	void *owner; /* lent */
 
 	struct model_list_waiter waiter; /* before the first attempt */
-	struct event *timer;             /* owned: the gate opens, or a linger is over */
+	struct timer *timer;             /* owned: the gate opens, or a linger is over */
 	struct body *outgoing;           /* owned: while it is measured, before the transfer */
 	struct http_transfer *transfer;  /* owned; NULL between attempts */
 	struct custom_request *custom;   /* owned, in its place; NULL likewise */
@@ -80,7 +80,7 @@ struct call {
 	bool cost_unknown;
 };
 
-static void on_timer(evutil_socket_t fd, short what, void *arg);
+static void on_timer(void *arg);
 static void call_admit(struct call *);
 static void call_judge(struct call *, const struct rlmd_error *error, const struct rlmd_error *err);
 
@@ -135,7 +135,7 @@ void call_free(struct call *call)
 	stream_free(call->stream);
 	reply_done(&call->reply);
 	call_drop_whole(call);
-	event_free(call->timer);
+	timer_free(call->timer);
 	free(call);
 }
 
@@ -196,7 +196,7 @@ static void call_close_attempt(struct call *call)
 	custom_free(take_pointer(&call->custom));
 	stream_free(take_pointer(&call->stream));
 	call_drop_whole(call);
-	event_del(call->timer);
+	timer_stop(call->timer);
 }
 
 static void call_reset_attempt(struct call *call)
@@ -282,9 +282,7 @@ static void call_complete(struct call *call)
 
 static void call_wait(struct call *call, int64_t ms)
 {
-	struct timeval wait = clock_timeval(ms);
-
-	loop_add(call->timer, &wait);
+	timer_start(call->timer, ms);
 }
 
 static void call_rest(struct call *call, int64_t ms)
@@ -530,7 +528,7 @@ static void call_take_whole(struct call *call)
 
 	reply_tell(&call->delta, bytes_text(&call->reply.text.bytes), false);
 	if (fine && reply_waits(&call->reply))
-		loop_post(call->timer);
+		timer_post(call->timer);
 	else
 		call_judge(call, &error, NULL);
 }
@@ -741,7 +739,7 @@ static void call_measure(struct call *call)
 	if (body_measure(call->outgoing, MEASURED_AT_ONCE))
 		call_send(call);
 	else
-		loop_post(call->timer);
+		timer_post(call->timer);
 }
 
 static void call_encode(struct call *call)
@@ -786,12 +784,10 @@ static void call_admit(struct call *call)
 
 /* The gate opens; the body is being measured; the answer is being taken; or it is there, and its
  * end or its connection's does not come. */
-static void on_timer(evutil_socket_t fd, short what, void *arg)
+static void on_timer(void *arg)
 {
 	struct call *call = arg;
 
-	(void)fd;
-	(void)what;
 	if (reply_waits(&call->reply))
 		call_take_whole(call);
 	else if (call->transfer)
@@ -817,7 +813,7 @@ static void on_rooms(void *owner)
 	if ((room.output && request->max_tokens > room.output) ||
 	    (room.window && input_estimate(call) + request->max_tokens > room.window))
 		call_fits_less(call, &room);
-	loop_post(call->timer);
+	timer_post(call->timer);
 }
 
 struct call *call_start(struct rlmd_provider *provider, const struct llm_request *request,
@@ -835,14 +831,14 @@ struct call *call_start(struct rlmd_provider *provider, const struct llm_request
 	call->on_wait = on_wait;
 	call->fn = fn;
 	call->owner = owner;
-	call->timer = loop_timer(provider->base, on_timer, call);
+	call->timer = timer_new(provider->base, on_timer, call);
 	call->quirks = provider_quirks(provider, request->model);
 	call->started = clock_ms();
 	reply_init(&call->reply);
 	call_tell_quirks(call, call->quirks);
 	call->waiter = (struct model_list_waiter){.go = on_rooms, .owner = call};
 	if (!model_list_wait(provider_ask_rooms(provider), &call->waiter))
-		loop_post(call->timer);
+		timer_post(call->timer);
 	return call;
 }
 

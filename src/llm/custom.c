@@ -8,8 +8,8 @@
 #include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/loop.h"
 #include "base/number.h"
+#include "base/timer.h"
 #include "llm/provider.h"
 
 struct custom_request {
@@ -17,7 +17,7 @@ struct custom_request {
 	uint64_t id;
 	struct rlmd_message *messages; /* owned; its texts are lent */
 	struct reply *reply;           /* lent */
-	struct event *posted;          /* owned: the end, from the loop; or its time is over */
+	struct timer *posted;          /* owned: the end, from the loop; or its time is over */
 	int64_t deadline;              /* on clock_ms() */
 	bool fresh;                    /* more has come that is not told yet */
 	bool over;                     /* the host said how it ended, or enough has come */
@@ -66,20 +66,17 @@ static void shut(struct custom_request *request)
 	custom->count--;
 }
 
-static void on_posted(evutil_socket_t fd, short what, void *owner)
+static void on_posted(void *owner)
 {
 	struct custom_request *request = owner;
 	int64_t left = request->deadline - clock_ms();
-	struct timeval wait = clock_timeval(left);
 	struct rlmd_error err = request->error;
 
-	(void)fd;
-	(void)what;
 	if (request->fresh)
 		request->more(request->owner);
 	request->fresh = false;
 	if (!request->over && left > 0) {
-		loop_add(request->posted, &wait);
+		timer_start(request->posted, left);
 		return;
 	}
 	if (!request->over)
@@ -136,7 +133,6 @@ struct custom_request *custom_start(struct rlmd_provider *provider, const struct
 	struct custom_request *request = xcalloc(1, sizeof *request);
 	struct custom *custom = &provider->custom;
 	struct rlmd_model_request words;
-	struct timeval wait;
 
 	*request = (struct custom_request){
 		.provider = provider,
@@ -150,10 +146,9 @@ struct custom_request *custom_start(struct rlmd_provider *provider, const struct
 	};
 	custom->open = xreallocarray(custom->open, custom->count + 1, sizeof *custom->open);
 	custom->open[custom->count++] = request;
-	request->posted = loop_timer(provider->base, on_posted, request);
+	request->posted = timer_new(provider->base, on_posted, request);
 	words = public_request(request, asked);
-	wait = clock_timeval(words.time_left_ms);
-	loop_add(request->posted, &wait);
+	timer_start(request->posted, words.time_left_ms);
 	custom->ask(custom->owner, &words);
 	return request;
 }
@@ -175,7 +170,7 @@ void custom_free(struct custom_request *request)
 		if (custom->cancel)
 			custom->cancel(custom->owner, request->id);
 	}
-	event_free(request->posted);
+	timer_free(request->posted);
 	free(request->messages);
 	free(request);
 }
@@ -192,7 +187,7 @@ static struct custom_request *open_request(const struct rlmd_provider *provider,
 static void post(struct custom_request *request)
 {
 	request->over = true;
-	loop_post(request->posted);
+	timer_post(request->posted);
 }
 
 typedef bool add_fn(struct reply *, struct rlmd_text, struct rlmd_error *);
@@ -222,7 +217,7 @@ bool rlmd_provider_delta(struct rlmd_provider *provider, uint64_t id, struct rlm
 		return false;
 	take(request, reply_add_text, text);
 	request->fresh = true;
-	loop_post(request->posted);
+	timer_post(request->posted);
 	return true;
 }
 

@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "base/digest.h"
 #include "base/json.h"
-#include "base/loop.h"
+#include "base/timer.h"
 
 enum { VERSION = 1, DEPTH_MAX = 10 };
 
@@ -24,7 +24,7 @@ struct rlmd_journal_entry {
 struct journal_keep {
 	struct journal *journal;           /* lent */
 	struct rlmd_journal_entry *handle; /* the host's, until it has said; or NULL */
-	struct event *due;                 /* owned: it is kept */
+	struct timer *due;                 /* owned: it is kept */
 	journal_kept_fn *kept;             /* or NULL: nobody hears */
 	void *owner;                       /* lent */
 	bool first;                        /* what is sent to models waits for it */
@@ -69,7 +69,7 @@ static void keep_free(struct journal_keep *keep)
 	if (keep->handle)
 		keep->handle->keep = NULL;
 	TAILQ_REMOVE(&keep->journal->keeps, keep, entry);
-	event_free(keep->due);
+	timer_free(keep->due);
 	free(keep);
 }
 
@@ -195,7 +195,7 @@ static void let_go(struct journal *journal)
 }
 
 /* C3: it is gone when it is heard of. */
-static void on_kept(evutil_socket_t fd, short what, void *owner)
+static void on_kept(void *owner)
 {
 	struct journal_keep *keep = owner;
 	struct journal *journal = keep->journal;
@@ -203,8 +203,6 @@ static void on_kept(evutil_socket_t fd, short what, void *owner)
 	bool first = keep->first;
 	void *above = keep->owner;
 
-	(void)fd;
-	(void)what;
 	keep_free(keep);
 	journal->firsts -= first;
 	if (kept)
@@ -233,7 +231,7 @@ void rlmd_journal_kept(struct rlmd_journal_entry *handle)
 	struct journal_keep *keep = take_back(handle);
 
 	if (keep)
-		loop_post(keep->due);
+		timer_post(keep->due);
 }
 
 /* It is never kept: whoever waits for that is cancelled with the job. */
@@ -255,7 +253,7 @@ static struct journal_keep *keep_new(struct journal *journal, journal_kept_fn *k
 	struct journal_keep *keep = xcalloc(1, sizeof *keep);
 
 	*keep = (struct journal_keep){.journal = journal, .kept = kept, .owner = owner};
-	keep->due = loop_timer(journal->base, on_kept, keep);
+	keep->due = timer_new(journal->base, on_kept, keep);
 	keep->handle = xcalloc(1, sizeof *keep->handle);
 	keep->handle->keep = keep;
 	TAILQ_INSERT_TAIL(&journal->keeps, keep, entry);

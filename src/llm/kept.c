@@ -7,9 +7,9 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/json.h"
-#include "base/loop.h"
 #include "base/money.h"
 #include "base/number.h"
+#include "base/timer.h"
 #include "llm/llm.h"
 #include "llm/registry.h"
 
@@ -28,7 +28,7 @@ struct kept_lookup {
 	struct kept_bill bill;    /* of what led to nothing */
 
 	struct cache_reading *reading; /* owned: the cache's entry, until all of it is read */
-	struct event *timer;           /* owned: the next part of that; or NULL */
+	struct timer *timer;           /* owned: the next part of that; or NULL */
 	kept_done_fn *read;            /* is waited for */
 	void *owner;                   /* lent: its argument */
 };
@@ -159,14 +159,12 @@ static bool read_on(struct kept_lookup *lookup)
 	return false;
 }
 
-static void on_part(evutil_socket_t fd, short what, void *owner)
+static void on_part(void *owner)
 {
 	struct kept_lookup *lookup = owner;
 
-	(void)fd;
-	(void)what;
 	if (read_on(lookup))
-		loop_post(lookup->timer);
+		timer_post(lookup->timer);
 	else
 		lookup->read(lookup->owner);
 }
@@ -183,7 +181,7 @@ static void look_into_cache(struct kept_lookup *lookup, struct kept *kept,
 	if (!lookup->found)
 		lookup->reading = cache_find(lookup->cache, &lookup->address, kept->age_ms);
 	if (lookup->reading && read_on(lookup))
-		lookup->timer = loop_timer(kept->base, on_part, lookup);
+		lookup->timer = timer_new(kept->base, on_part, lookup);
 }
 
 void kept_forget(struct kept *kept, const char *asker)
@@ -233,8 +231,7 @@ void kept_lookup_free(struct kept_lookup *lookup)
 	if (!lookup)
 		return;
 	cache_reading_free(lookup->reading);
-	if (lookup->timer)
-		event_free(lookup->timer);
+	timer_free(lookup->timer);
 	exchange_done(&lookup->exchange);
 	free(lookup->key);
 	free(lookup);
@@ -246,7 +243,7 @@ bool kept_wait(struct kept_lookup *lookup, kept_done_fn *fn, void *owner)
 		return false;
 	lookup->read = fn;
 	lookup->owner = owner;
-	loop_post(lookup->timer);
+	timer_post(lookup->timer);
 	return true;
 }
 
@@ -320,7 +317,7 @@ struct kept_writing {
 	const struct rlmd_error *err;
 	struct llm_warnings *warnings;
 	struct exchange_file *files[FILES]; /* owned; NULL: off, or done */
-	struct event *timer;                /* owned: of the next step; NULL: one was enough */
+	struct timer *timer;                /* owned: of the next step; NULL: one was enough */
 	struct journal_keep *journaled;     /* owned; NULL: not yet, or there is no journal */
 	kept_done_fn *done;
 	void *owner; /* lent */
@@ -413,14 +410,12 @@ static bool give_to_journal(struct kept_writing *writing)
 	return true;
 }
 
-static void on_step(evutil_socket_t fd, short what, void *owner)
+static void on_step(void *owner)
 {
 	struct kept_writing *writing = owner;
 
-	(void)fd;
-	(void)what;
 	if (write_on(writing))
-		loop_post(writing->timer);
+		timer_post(writing->timer);
 	else if (!give_to_journal(writing))
 		end(writing);
 }
@@ -445,8 +440,8 @@ struct kept_writing *kept_keep(struct kept *kept, const char *name,
 	};
 	open_files(writing, kept, name);
 	if (write_on(writing)) {
-		writing->timer = loop_timer(kept->base, on_step, writing);
-		loop_post(writing->timer);
+		writing->timer = timer_new(kept->base, on_step, writing);
+		timer_post(writing->timer);
 	} else if (!give_to_journal(writing)) {
 		kept_writing_free(take_pointer(&writing));
 	}
@@ -464,8 +459,7 @@ void kept_writing_free(struct kept_writing *writing)
 		return;
 	for (int i = 0; i < FILES; i++)
 		exchange_file_free(writing->files[i]);
-	if (writing->timer)
-		event_free(writing->timer);
+	timer_free(writing->timer);
 	journal_forget(writing->journaled);
 	free(writing);
 }

@@ -6,8 +6,8 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/loop.h"
 #include "base/number.h"
+#include "base/timer.h"
 #include "llm/call.h"
 #include "llm/model_names.h"
 #include "llm/price.h"
@@ -44,7 +44,7 @@ struct llm_call {
 	void *owner;             /* lent */
 
 	struct call *call;   /* owned, with its answer; NULL before it, and where nobody is asked */
-	struct event *timer; /* owned: when a known answer comes; or a call that waits begins */
+	struct timer *timer; /* owned: when a known answer comes; or a call that waits begins */
 	const struct exchange *known; /* lent: the answer for which nobody is asked; or NULL */
 	struct exchange exchange; /* owned: the replayed answer, or the one that the journal has */
 	struct recording_turn turn;   /* when that comes, among the others of its recording */
@@ -185,8 +185,7 @@ static void take_request(struct llm_call *call, const struct llm_request *reques
 
 static void llm_call_free(struct llm_call *call)
 {
-	if (call->timer)
-		event_free(call->timer);
+	timer_free(call->timer);
 	recording_leave(&call->turn);
 	journal_wait_no_more(&call->waiter);
 	kept_writing_free(call->writing);
@@ -302,10 +301,8 @@ static void answer(void *owner)
 	on_answer(call, &response, exchange->error.kind ? &exchange->error : NULL);
 }
 
-static void on_known(evutil_socket_t fd, short what, void *owner)
+static void on_known(void *owner)
 {
-	(void)fd;
-	(void)what;
 	answer(owner);
 }
 
@@ -314,7 +311,6 @@ static void replay_start(struct llm_call *call)
 	struct recording *recording = call->llm->kept.recording;
 	struct exchange *exchange = &call->exchange;
 	int64_t delay, left = call->request.deadline - call->started;
-	struct timeval wait;
 
 	exchange->order = -1;
 	if (!recording_find(recording, call->name, &call->request, exchange, &exchange->error))
@@ -327,15 +323,14 @@ static void replay_start(struct llm_call *call)
 		error_set(&exchange->error, RLMD_ERROR_TIMEOUT,
 			  "the time for the call was over before its replayed answer came");
 	}
-	wait = clock_timeval(delay);
 	call->turn = (struct recording_turn){
 		.order = exchange->order, .come = answer, .owner = call};
 	if (exchange->order >= 0 && !delay)
 		recording_wait(recording, &call->turn);
 	else if (delay > 0)
-		loop_add(call->timer, &wait);
+		timer_start(call->timer, delay);
 	else
-		loop_post(call->timer);
+		timer_post(call->timer);
 }
 
 /* False: a provider is to be asked. */
@@ -345,12 +340,12 @@ static bool start_known(struct llm_call *call)
 
 	if (!replays && !kept_is_found(call->request.lookup))
 		return false;
-	call->timer = loop_timer(call->llm->base, on_known, call);
+	call->timer = timer_new(call->llm->base, on_known, call);
 	call->known = replays ? &call->exchange : kept_exchange(call->request.lookup);
 	if (replays)
 		replay_start(call);
 	else
-		loop_post(call->timer);
+		timer_post(call->timer);
 	return true;
 }
 
@@ -421,17 +416,13 @@ static void send_in_turn(struct llm_call *call)
 
 static void be_patient(struct llm_call *call)
 {
-	struct timeval step = clock_timeval(PATIENCE_STEP_MS);
-
-	loop_add(call->timer, &step);
+	timer_start(call->timer, PATIENCE_STEP_MS);
 }
 
-static void on_patience(evutil_socket_t fd, short what, void *owner)
+static void on_patience(void *owner)
 {
 	struct llm_call *call = owner;
 
-	(void)fd;
-	(void)what;
 	if (++call->patience < PATIENCE_STEPS)
 		be_patient(call);
 	else
@@ -444,7 +435,7 @@ static void ask(struct llm_call *call)
 		send_in_turn(call);
 		return;
 	}
-	call->timer = loop_timer(call->llm->base, on_patience, call);
+	call->timer = timer_new(call->llm->base, on_patience, call);
 	be_patient(call);
 }
 

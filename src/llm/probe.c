@@ -8,8 +8,8 @@
 #include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/loop.h"
 #include "base/number.h"
+#include "base/timer.h"
 #include "llm/failure.h"
 #include "llm/key.h"
 #include "llm/provider.h"
@@ -24,7 +24,7 @@ enum {
 struct rlmd_probe {
 	struct rlmd_provider *provider; /* a reference; in our loop */
 	struct http_transfer *transfer; /* owned; NULL: nothing is asked */
-	struct event *posted;           /* owned: the end, from the loop, where nothing is asked */
+	struct timer *posted;           /* owned: the end, from the loop, where nothing is asked */
 	struct evbuffer *answer;        /* owned: its beginning */
 	char *url;                      /* owned; NULL: none */
 	int status;
@@ -47,10 +47,8 @@ static void finish(struct rlmd_probe *probe)
 	probe->fn(probe->owner, &result);
 }
 
-static void on_posted(evutil_socket_t fd, short what, void *arg)
+static void on_posted(void *arg)
 {
-	(void)fd;
-	(void)what;
 	finish(arg);
 }
 
@@ -130,7 +128,7 @@ struct rlmd_probe *rlmd_probe_start(struct event_base *base, struct rlmd_provide
 	probe->fn = fn;
 	probe->owner = owner;
 	probe->answer = buffer_new();
-	probe->posted = loop_timer(base, on_posted, probe);
+	probe->posted = timer_new(base, on_posted, probe);
 	if (provider_open(provider, &probe->error) && provider->url) {
 		ask(probe, timeout_ms);
 		return probe;
@@ -138,7 +136,7 @@ struct rlmd_probe *rlmd_probe_start(struct event_base *base, struct rlmd_provide
 	if (!probe->error.kind)
 		error_set(&probe->error, RLMD_ERROR_USAGE, "%s is asked by the host alone",
 			  provider->name);
-	loop_post(probe->posted);
+	timer_post(probe->posted);
 	return probe;
 }
 
@@ -149,7 +147,7 @@ void rlmd_probe_free(struct rlmd_probe *probe)
 	http_transfer_free(probe->transfer);
 	provider_unbind(probe->provider);
 	provider_unref(probe->provider);
-	event_free(probe->posted);
+	timer_free(probe->posted);
 	evbuffer_free(probe->answer);
 	free(probe->url);
 	free(probe);

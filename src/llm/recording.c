@@ -16,11 +16,10 @@
 #include "base/atomic_file.h"
 #include "base/buffer.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "base/loop.h"
 #include "base/text.h"
+#include "base/timer.h"
 #include "llm/key.h"
 #include "llm/scripted.h"
 
@@ -54,8 +53,8 @@ struct recording {
 	struct scripted *script;            /* owned */
 	TAILQ_HEAD(, recording_turn) turns; /* lent, by their order */
 	int64_t next;                       /* the order that comes next */
-	struct event *due;                  /* owned: the first one's turn is now */
-	struct event *missing;              /* owned: the next one does not come */
+	struct timer *due;                  /* owned: the first one's turn is now */
+	struct timer *missing;              /* owned: the next one does not come */
 };
 
 /* --- reading a directory ---------------------------------------------------------------- */
@@ -141,8 +140,8 @@ static bool open_record(const char *dir, struct rlmd_error *err)
 	       error_errno(err, RLMD_ERROR_USAGE, "cannot record in %s", dir);
 }
 
-static void on_due(evutil_socket_t fd, short what, void *owner);
-static void on_missing(evutil_socket_t fd, short what, void *owner);
+static void on_due(void *owner);
+static void on_missing(void *owner);
 
 struct recording *recording_new(struct event_base *base, const char *record_dir,
 				const char *replay_dir, const struct key_list *keys,
@@ -155,8 +154,8 @@ struct recording *recording_new(struct event_base *base, const char *record_dir,
 	recording->keys = keys;
 	recording->script = scripted_new();
 	TAILQ_INIT(&recording->turns);
-	recording->due = loop_timer(base, on_due, recording);
-	recording->missing = loop_timer(base, on_missing, recording);
+	recording->due = timer_new(base, on_due, recording);
+	recording->missing = timer_new(base, on_missing, recording);
 	if ((!replay_dir || open_replay(recording, err)) &&
 	    (!record_dir || open_record(record_dir, err)))
 		return recording;
@@ -172,8 +171,8 @@ void recording_free(struct recording *recording)
 		free(recording->files[i].name);
 	free(recording->files);
 	scripted_free(recording->script);
-	event_free(recording->due);
-	event_free(recording->missing);
+	timer_free(recording->due);
+	timer_free(recording->missing);
 	free(recording->record_dir);
 	free(recording->replay_dir);
 	free(recording);
@@ -457,25 +456,22 @@ void recording_keep_value(const struct recording *recording, const char *id, int
 static void look(struct recording *recording)
 {
 	const struct recording_turn *first = TAILQ_FIRST(&recording->turns);
-	struct timeval patience = clock_timeval(PATIENCE_MS);
 
-	event_del(recording->missing);
+	timer_stop(recording->missing);
 	if (!first)
 		return;
 	if (first->order <= recording->next)
-		loop_post(recording->due);
+		timer_post(recording->due);
 	else
-		loop_add(recording->missing, &patience);
+		timer_start(recording->missing, PATIENCE_MS);
 }
 
 /* C3: it has left when it hears of it, and the next one's turn is another one of the loop. */
-static void on_due(evutil_socket_t fd, short what, void *owner)
+static void on_due(void *owner)
 {
 	struct recording *recording = owner;
 	struct recording_turn *first = TAILQ_FIRST(&recording->turns);
 
-	(void)fd;
-	(void)what;
 	if (!first || first->order > recording->next)
 		return;
 	recording->next = first->order == recording->next ? recording->next + 1 : recording->next;
@@ -483,12 +479,10 @@ static void on_due(evutil_socket_t fd, short what, void *owner)
 	first->come(first->owner);
 }
 
-static void on_missing(evutil_socket_t fd, short what, void *owner)
+static void on_missing(void *owner)
 {
 	struct recording *recording = owner;
 
-	(void)fd;
-	(void)what;
 	recording->next = TAILQ_FIRST(&recording->turns)->order;
 	look(recording);
 }

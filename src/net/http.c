@@ -14,7 +14,7 @@
 #include "base/bytes.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/loop.h"
+#include "base/timer.h"
 #include "net/curl_check.h"
 #include "net/easy.h"
 #include "net/http_error.h"
@@ -51,8 +51,8 @@ struct http_transfer {
 	struct bytes unread;  /* owned: of the answer, which its owner was not given yet */
 	size_t received, max; /* of all its bytes; of what may come */
 	bool held;            /* libcurl has more, and waits for transfer_resume() */
-	struct event *post;   /* owned: a callback is due, and no act of libcurl's ends before it */
-	struct event *watch;  /* owned: deadline and silence */
+	struct timer *post;   /* owned: a callback is due, and no act of libcurl's ends before it */
+	struct timer *watch;  /* owned: deadline and silence */
 	int64_t deadline, idle_ms, moved_ms;
 	curl_off_t uploaded; /* when last looked at */
 	long port;           /* of whom was connected to; 0: not known */
@@ -75,7 +75,7 @@ struct http_transfer {
 
 static void transfer_detach(struct http_transfer *transfer)
 {
-	event_del(transfer->watch);
+	timer_stop(transfer->watch);
 	if (!transfer->attached)
 		return;
 	transfer->attached = false;
@@ -108,7 +108,7 @@ static void transfer_post(struct http_transfer *transfer)
 	if (multi_is_acting(http->multi) && (!http->due || http->due == transfer))
 		http->due = transfer;
 	else
-		loop_post(transfer->post);
+		timer_post(transfer->post);
 }
 
 /* Whether one that asks nothing has ended as it should. */
@@ -197,10 +197,8 @@ static void transfer_tell(struct http_transfer *transfer)
 		transfer_resume(transfer);
 }
 
-static void on_post(evutil_socket_t fd, short what, void *arg)
+static void on_post(void *arg)
 {
-	(void)fd;
-	(void)what;
 	transfer_tell(arg);
 }
 
@@ -331,24 +329,20 @@ static size_t on_curl_write(char *bytes, size_t one, size_t size, void *arg)
 static void transfer_watch(struct http_transfer *transfer, int64_t now)
 {
 	int64_t left = transfer->deadline - now, quiet = now - transfer->moved_ms;
-	struct timeval wait;
 
 	if (transfer->idle_ms - quiet < left)
 		left = transfer->idle_ms - quiet;
-	wait = clock_timeval(left);
-	loop_add(transfer->watch, &wait);
+	timer_start(transfer->watch, left);
 }
 
 /* The timer is not moved at every byte: it looks, when it fires, whether it fired too early. */
-static void on_watch(evutil_socket_t fd, short what, void *arg)
+static void on_watch(void *arg)
 {
 	struct http_transfer *transfer = arg;
 	int64_t now = clock_ms();
 	const char *origin = transfer->easy->route.origin;
 	curl_off_t uploaded = 0;
 
-	(void)fd;
-	(void)what;
 	curl_easy_getinfo(transfer->easy->curl, CURLINFO_SIZE_UPLOAD_T, &uploaded);
 	if (uploaded != transfer->uploaded)
 		transfer->moved_ms = now;
@@ -433,9 +427,9 @@ static struct http_transfer *transfer_new(struct http *http, struct http_request
 	transfer->easy = easy_pool_take(http->pool, request->url, request->headers);
 	transfer->body = take_pointer(&request->body);
 	transfer->max = request->max_size;
-	transfer->post = loop_timer(http->base, on_post, transfer);
-	transfer->watch = loop_timer(http->base, on_watch, transfer);
-	loop_make_urgent(transfer->watch);
+	transfer->post = timer_new(http->base, on_post, transfer);
+	transfer->watch = timer_new(http->base, on_watch, transfer);
+	timer_make_urgent(transfer->watch);
 	transfer->deadline = request->deadline;
 	transfer->idle_ms = request->idle_ms;
 	transfer->moved_ms = clock_ms();
@@ -464,8 +458,8 @@ void http_transfer_free(struct http_transfer *transfer)
 	if (transfer->silent)
 		easy_ask_nothing(transfer->easy, false);
 	easy_pool_give(transfer->http->pool, transfer->easy);
-	event_free(transfer->post);
-	event_free(transfer->watch);
+	timer_free(transfer->post);
+	timer_free(transfer->watch);
 	bytes_done(&transfer->unread);
 	body_free(transfer->body);
 	free(transfer);

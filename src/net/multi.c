@@ -4,8 +4,8 @@
 #include <sys/queue.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "base/loop.h"
+#include "base/timer.h"
 #include "net/curl_check.h"
 
 enum {
@@ -22,7 +22,7 @@ struct socket_watch {
 struct shard {
 	struct multi *all;   /* lent */
 	CURLM *multi;        /* owned */
-	struct event *timer; /* owned: libcurl's own */
+	struct timer *timer; /* owned: libcurl's own */
 	size_t transfers;
 };
 
@@ -38,7 +38,7 @@ struct multi {
 };
 
 static void on_socket(evutil_socket_t fd, short what, void *arg);
-static void on_timer(evutil_socket_t fd, short what, void *arg);
+static void on_timer(void *arg);
 
 static struct socket_watch *socket_watch_take(struct multi *multi)
 {
@@ -49,7 +49,7 @@ static struct socket_watch *socket_watch_take(struct multi *multi)
 		return watch;
 	}
 	watch = xcalloc(1, sizeof *watch);
-	watch->event = loop_timer(multi->base, on_socket, NULL);
+	watch->event = loop_event(multi->base, -1, 0, on_socket, NULL);
 	return watch;
 }
 
@@ -89,13 +89,12 @@ static int on_curl_socket(CURL *easy, curl_socket_t fd, int what, void *arg, voi
 static int on_curl_timer(CURLM *multi, long ms, void *arg)
 {
 	struct shard *shard = arg;
-	struct timeval wait = clock_timeval(ms);
 
 	(void)multi;
 	if (ms < 0)
-		event_del(shard->timer);
+		timer_stop(shard->timer);
 	else
-		loop_add(shard->timer, &wait);
+		timer_start(shard->timer, ms);
 	return 0;
 }
 
@@ -105,8 +104,7 @@ static void shard_free(struct shard *shard)
 		return;
 	if (shard->multi)
 		curl_multi_cleanup(shard->multi);
-	if (shard->timer)
-		event_free(shard->timer);
+	timer_free(shard->timer);
 	free(shard);
 }
 
@@ -115,7 +113,7 @@ static struct shard *shard_new(struct multi *all)
 	struct shard *shard = xcalloc(1, sizeof *shard);
 
 	shard->all = all;
-	shard->timer = loop_timer(all->base, on_timer, shard);
+	shard->timer = timer_new(all->base, on_timer, shard);
 	shard->multi = curl_multi_init();
 	if (!shard->multi) {
 		shard_free(shard);
@@ -226,9 +224,7 @@ static void on_socket(evutil_socket_t fd, short what, void *arg)
 	shard_act(arg, fd, ready);
 }
 
-static void on_timer(evutil_socket_t fd, short what, void *arg)
+static void on_timer(void *arg)
 {
-	(void)fd;
-	(void)what;
 	shard_act(arg, CURL_SOCKET_TIMEOUT, 0);
 }
