@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/loop.h"
 #include "base/number.h"
+#include "base/timer.h"
 #include "batch/lease.h"
 #include "batch/tenants.h"
 
@@ -29,7 +30,8 @@ struct accounts {
 	struct accounts_options options;
 	struct payer **payers; /* owned, as are all of these */
 	size_t count;
-	struct event *tick, *posted;
+	struct event *tick;
+	struct timer *posted;
 	bool closing, over;
 };
 
@@ -43,7 +45,7 @@ static void on_changed(void *owner, struct lease *lease)
 
 	(void)lease;
 	if (accounts->closing)
-		loop_post(accounts->posted);
+		timer_post(accounts->posted);
 	else
 		accounts->options.changed(accounts->options.owner,
 					  everybody ? NULL : payer->tenant);
@@ -55,7 +57,7 @@ static void on_failed(void *owner, const struct store_result *result)
 	struct accounts *accounts = payer->accounts;
 
 	if (accounts->closing)
-		loop_post(accounts->posted);
+		timer_post(accounts->posted);
 	accounts->options.failed(accounts->options.owner, result);
 }
 
@@ -202,13 +204,11 @@ static void on_tick(evutil_socket_t fd, short what, void *owner)
 	}
 }
 
-static void on_posted(evutil_socket_t fd, short what, void *owner)
+static void on_posted(void *owner)
 {
 	struct accounts *accounts = owner;
 	bool closed = true;
 
-	(void)fd;
-	(void)what;
 	for (size_t i = 0; i < accounts->count && !accounts->over; i++) {
 		struct payer *payer = accounts->payers[i];
 
@@ -228,7 +228,7 @@ struct accounts *accounts_new(const struct accounts_options *options)
 
 	accounts->options = *options;
 	accounts->tick = loop_event(options->base, -1, EV_PERSIST, on_tick, accounts);
-	accounts->posted = loop_timer(options->base, on_posted, accounts);
+	accounts->posted = timer_new(options->base, on_posted, accounts);
 	loop_add(accounts->tick, &often);
 	add_everybody(accounts);
 	return accounts;
@@ -238,7 +238,7 @@ void accounts_close(struct accounts *accounts)
 {
 	accounts->closing = true;
 	event_del(accounts->tick);
-	loop_post(accounts->posted);
+	timer_post(accounts->posted);
 }
 
 void accounts_free(struct accounts *accounts)
@@ -253,6 +253,6 @@ void accounts_free(struct accounts *accounts)
 	}
 	free(accounts->payers);
 	event_free(accounts->tick);
-	event_free(accounts->posted);
+	timer_free(accounts->posted);
 	free(accounts);
 }

@@ -1,6 +1,5 @@
 #include "batch/batch_job.h"
 
-#include <event2/event.h>
 #include <rlmd/context.h>
 #include <stdlib.h>
 
@@ -9,7 +8,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "base/loop.h"
+#include "base/timer.h"
 #include "batch/contexts.h"
 #include "batch/job_line.h"
 #include "batch/tenancies.h"
@@ -29,7 +28,7 @@ struct batch_job {
 	struct rlmd_job *running;   /* owned; lent to the engine until its end */
 	struct trace_buffer *trace; /* owned */
 	bool degraded;              /* an answer that it got was */
-	struct event *failed;       /* owned: posted where there is no job that could tell */
+	struct timer *failed;       /* owned: posted where there is no job that could tell */
 	struct rlmd_error error;    /* why there is none */
 };
 
@@ -46,14 +45,12 @@ char *batch_job_no_result(const struct rlmd_error *err)
 	return json_to_string(object);
 }
 
-static void on_failed(evutil_socket_t fd, short what, void *owner)
+static void on_failed(void *owner)
 {
 	struct batch_job *job = owner;
 	auto_free char *text = batch_job_no_result(&job->error);
 	const struct batch_job_end end = {.error = job->error, .result = text_of(text)};
 
-	(void)fd;
-	(void)what;
 	job->done(job->owner, &end);
 }
 
@@ -64,7 +61,7 @@ static void fail(struct batch_job *job, const struct rlmd_error *err)
 		return;
 	job->error = *err;
 	contexts_release(take_pointer(&job->hold));
-	loop_post(job->failed);
+	timer_post(job->failed);
 }
 
 static void on_event(void *owner, struct rlmd_job *running, struct rlmd_text json)
@@ -208,7 +205,7 @@ struct batch_job *batch_job_new(const struct batch_job_setting *setting,
 	job->account = account;
 	job->done = done;
 	job->owner = owner;
-	job->failed = loop_timer(setting->base, on_failed, job);
+	job->failed = timer_new(setting->base, on_failed, job);
 	job->trace = trace_buffer_new();
 	job->bytes = text_from(xstrndup(line.bytes, line.size), line.size);
 	if (!job_line_read(job->bytes, &job->line, &err)) {
@@ -250,7 +247,7 @@ void batch_job_free(struct batch_job *job)
 	trace_buffer_free(job->trace);
 	contexts_release(job->hold);
 	rlmd_context_unref(job->text);
-	event_free(job->failed);
+	timer_free(job->failed);
 	job_line_done(&job->line);
 	free((char *)job->bytes.bytes);
 	free(job);

@@ -1,13 +1,11 @@
 #include "batch/batch_queue.h"
 
-#include <event2/event.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "base/error.h"
-#include "base/loop.h"
 #include "base/text.h"
+#include "base/timer.h"
 #include "batch/batch_store.h"
 #include "store/store.h"
 
@@ -20,7 +18,7 @@ struct batch_queue {
 	struct query *query;          /* lent: looks what there is */
 	int64_t *batches;             /* owned */
 	size_t count, begun;          /* of `batches` */
-	struct event *posted, *again; /* owned */
+	struct timer *posted, *again; /* owned */
 	bool at_work;                 /* one was told, and is not done with */
 	bool left;                    /* some have jobs that could not be begun */
 	bool idle, heard; /* idle: it waits for news; heard: there were some since it asked */
@@ -66,7 +64,7 @@ static void on_found(void *owner, const struct store_result *result)
 	if (queue->idle && queue->heard)
 		ask(queue);
 	else if (!queue->idle || queue->draining)
-		loop_post(queue->posted);
+		timer_post(queue->posted);
 }
 
 /* One that has a name is told also where it is over: that it is there is known then. */
@@ -81,27 +79,22 @@ static void ask(struct batch_queue *queue)
 			       : store_unfinished(options->store, on_found, queue);
 }
 
-static void on_again(evutil_socket_t fd, short what, void *owner)
+static void on_again(void *owner)
 {
-	(void)fd;
-	(void)what;
 	ask(owner);
 }
 
-static void on_posted(evutil_socket_t fd, short what, void *owner)
+static void on_posted(void *owner)
 {
 	struct batch_queue *queue = owner;
-	const struct timeval later = clock_timeval(AGAIN_MS);
 
-	(void)fd;
-	(void)what;
 	if (queue->draining || (queue->begun == queue->count && !queue->options.wait)) {
 		fail(queue, NULL);
 	} else if (queue->begun < queue->count) {
 		queue->at_work = true;
 		queue->options.next(queue->options.owner, queue->batches[queue->begun++]);
 	} else if (queue->left) {
-		loop_add(queue->again, &later);
+		timer_start(queue->again, AGAIN_MS);
 	} else {
 		ask(queue);
 	}
@@ -111,7 +104,7 @@ void batch_queue_next(struct batch_queue *queue, bool left)
 {
 	queue->at_work = false;
 	queue->left = queue->left || left;
-	loop_post(queue->posted);
+	timer_post(queue->posted);
 }
 
 void batch_queue_hear(struct batch_queue *queue)
@@ -126,7 +119,7 @@ void batch_queue_drain(struct batch_queue *queue)
 {
 	queue->draining = true;
 	if (!queue->at_work && !queue->query)
-		loop_post(queue->posted);
+		timer_post(queue->posted);
 }
 
 struct batch_queue *batch_queue_new(struct event_base *base,
@@ -135,8 +128,8 @@ struct batch_queue *batch_queue_new(struct event_base *base,
 	struct batch_queue *queue = xcalloc(1, sizeof *queue);
 
 	queue->options = *options;
-	queue->posted = loop_timer(base, on_posted, queue);
-	queue->again = loop_timer(base, on_again, queue);
+	queue->posted = timer_new(base, on_posted, queue);
+	queue->again = timer_new(base, on_again, queue);
 	ask(queue);
 	return queue;
 }
@@ -146,8 +139,8 @@ void batch_queue_free(struct batch_queue *queue)
 	if (!queue)
 		return;
 	store_forget(queue->query);
-	event_free(queue->posted);
-	event_free(queue->again);
+	timer_free(queue->posted);
+	timer_free(queue->again);
 	free(queue->batches);
 	free(queue);
 }

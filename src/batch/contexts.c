@@ -1,20 +1,19 @@
 #include "batch/contexts.h"
 
-#include <event2/event.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/loop.h"
+#include "base/timer.h"
 
 struct contexts_hold {
 	TAILQ_ENTRY(contexts_hold) next;
 	struct held *held;
 	contexts_fn *done; /* NULL: it was told */
 	void *owner;
-	struct event *posted; /* owned */
+	struct timer *posted; /* owned */
 };
 
 /* A source that somebody holds, or waits for. */
@@ -58,14 +57,12 @@ static void free_held(struct held *held)
 	free(held);
 }
 
-static void on_posted(evutil_socket_t fd, short what, void *owner)
+static void on_posted(void *owner)
 {
 	struct contexts_hold *hold = owner;
 	struct held *held = hold->held;
 	contexts_fn *done = hold->done;
 
-	(void)fd;
-	(void)what;
 	hold->done = NULL;
 	if (done)
 		done(hold->owner, held->context, held->context ? NULL : &held->error);
@@ -81,7 +78,7 @@ static void on_loaded(void *owner, struct rlmd_context *context, const struct rl
 	if (!context)
 		held->error = *err;
 	TAILQ_FOREACH (hold, &held->holds, next)
-		loop_post(hold->posted);
+		timer_post(hold->posted);
 }
 
 static struct held *load(struct contexts *contexts, const char *source)
@@ -120,10 +117,10 @@ struct contexts_hold *contexts_hold(struct contexts *contexts, const char *sourc
 	hold->held = find(contexts, source);
 	hold->done = done;
 	hold->owner = owner;
-	hold->posted = loop_timer(contexts->base, on_posted, hold);
+	hold->posted = timer_new(contexts->base, on_posted, hold);
 	TAILQ_INSERT_TAIL(&hold->held->holds, hold, next);
 	if (!hold->held->loading)
-		loop_post(hold->posted);
+		timer_post(hold->posted);
 	return hold;
 }
 
@@ -135,7 +132,7 @@ void contexts_release(struct contexts_hold *hold)
 		return;
 	held = hold->held;
 	TAILQ_REMOVE(&held->holds, hold, next);
-	event_free(hold->posted);
+	timer_free(hold->posted);
 	free(hold);
 	if (TAILQ_EMPTY(&held->holds))
 		free_held(held);

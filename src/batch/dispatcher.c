@@ -17,6 +17,7 @@
 #include "base/loop.h"
 #include "base/number.h"
 #include "base/text.h"
+#include "base/timer.h"
 #include "batch/accounts.h"
 #include "batch/batch_job.h"
 #include "batch/batch_store.h"
@@ -69,9 +70,10 @@ struct dispatcher {
 	struct query *count; /* lent: what there is to do */
 	struct query *renewal;
 	struct store_claim *renewed; /* owned: what was asked for */
-	struct event *wake, *renew;  /* owned */
-	struct event *posted;        /* owned: looks what is to be done next */
-	struct event *look;          /* owned: asks the store again, as others have written */
+	struct event *renew;         /* owned */
+	struct timer *wake;          /* owned */
+	struct timer *posted;        /* owned: looks what is to be done next */
+	struct timer *look;          /* owned: asks the store again, as others have written */
 	int64_t looked_ms;           /* when it was asked last */
 	int64_t look_took_ms;        /* how long that took */
 	struct rlmd_error error;     /* why it ends before its time */
@@ -88,7 +90,7 @@ struct dispatcher {
 static void proceed(struct dispatcher *dispatcher)
 {
 	if (!dispatcher->over)
-		loop_post(dispatcher->posted);
+		timer_post(dispatcher->posted);
 }
 
 static void cancel_all(struct dispatcher *dispatcher)
@@ -623,8 +625,8 @@ static void end(void *owner)
 
 	dispatcher->over = true;
 	event_del(dispatcher->renew);
-	event_del(dispatcher->wake);
-	event_del(dispatcher->look);
+	timer_stop(dispatcher->wake);
+	timer_stop(dispatcher->look);
 	dispatcher->options.end(dispatcher->options.owner,
 				dispatcher->error.kind ? &dispatcher->error : NULL);
 }
@@ -730,7 +732,6 @@ static void release_all(struct dispatcher *dispatcher)
 
 static void fill(struct dispatcher *dispatcher)
 {
-	struct timeval wait;
 	struct fair_tenant *tenant;
 	int64_t due_ms;
 	bool room;
@@ -746,8 +747,7 @@ static void fill(struct dispatcher *dispatcher)
 	due_ms = next_ms(dispatcher, room);
 	if (due_ms == INT64_MAX)
 		return;
-	wait = clock_timeval(due_ms - clock_ms());
-	loop_add(dispatcher->wake, &wait);
+	timer_start(dispatcher->wake, due_ms - clock_ms());
 }
 
 static void look(struct dispatcher *dispatcher)
@@ -765,12 +765,10 @@ static void begin_end(struct dispatcher *dispatcher)
 	dispatcher->closing = true;
 }
 
-static void on_proceed(evutil_socket_t fd, short what, void *owner)
+static void on_proceed(void *owner)
 {
 	struct dispatcher *dispatcher = owner;
 
-	(void)fd;
-	(void)what;
 	if (!dispatcher->draining)
 		fill(dispatcher);
 	if (dispatcher->draining)
@@ -783,7 +781,7 @@ static void on_proceed(evutil_socket_t fd, short what, void *owner)
 		look(dispatcher);
 }
 
-static void on_look(evutil_socket_t fd, short what, void *owner)
+static void on_look(void *owner)
 {
 	struct dispatcher *dispatcher = owner;
 	int64_t every_ms = int64_max(RECOUNT_MS, RECOUNT_TIMES * dispatcher->look_took_ms);
@@ -793,7 +791,7 @@ static void on_look(evutil_socket_t fd, short what, void *owner)
 	if (!dispatcher->draining && !dispatcher->count &&
 	    clock_ms() - dispatcher->looked_ms >= every_ms)
 		look(dispatcher);
-	on_proceed(fd, what, dispatcher);
+	on_proceed(dispatcher);
 }
 
 /* --- money ------------------------------------------------------------------------------- */
@@ -831,9 +829,9 @@ struct dispatcher *dispatcher_new(const struct dispatcher_options *options)
 
 	dispatcher->options = *options;
 	TAILQ_INIT(&dispatcher->attempts);
-	dispatcher->posted = loop_timer(base, on_proceed, dispatcher);
-	dispatcher->wake = loop_timer(base, on_proceed, dispatcher);
-	dispatcher->look = loop_timer(base, on_look, dispatcher);
+	dispatcher->posted = timer_new(base, on_proceed, dispatcher);
+	dispatcher->wake = timer_new(base, on_proceed, dispatcher);
+	dispatcher->look = timer_new(base, on_look, dispatcher);
 	dispatcher->renew = loop_event(base, -1, EV_PERSIST, on_renew, dispatcher);
 	limits = concurrency_open(&dispatcher->concurrency, options->reserve, options->max_jobs);
 	if (limits)
@@ -856,9 +854,9 @@ void dispatcher_free(struct dispatcher *dispatcher)
 	store_forget(dispatcher->count);
 	store_forget(dispatcher->renewal);
 	accounts_free(dispatcher->accounts);
-	event_free(dispatcher->posted);
-	event_free(dispatcher->wake);
-	event_free(dispatcher->look);
+	timer_free(dispatcher->posted);
+	timer_free(dispatcher->wake);
+	timer_free(dispatcher->look);
 	event_free(dispatcher->renew);
 	fair_queue_done(&dispatcher->queue);
 	free(dispatcher->renewed);
@@ -880,10 +878,9 @@ void dispatcher_look(struct dispatcher *dispatcher)
 {
 	int64_t every_ms = int64_max(LOOK_MS, LOOK_TIMES * dispatcher->look_took_ms);
 	int64_t wait_ms = dispatcher->looked_ms + every_ms - clock_ms();
-	struct timeval wait = clock_timeval(wait_ms > 0 ? wait_ms : 0);
 
-	if (!dispatcher->over && !event_pending(dispatcher->look, EV_TIMEOUT, NULL))
-		loop_add(dispatcher->look, &wait);
+	if (!dispatcher->over && !timer_waits(dispatcher->look))
+		timer_start(dispatcher->look, wait_ms > 0 ? wait_ms : 0);
 }
 
 void dispatcher_drain(struct dispatcher *dispatcher)

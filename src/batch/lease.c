@@ -11,7 +11,6 @@
  */
 #include "batch/lease.h"
 
-#include <event2/event.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,10 +20,10 @@
 #include "base/amount.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/loop.h"
 #include "base/money.h"
 #include "base/number.h"
 #include "base/text.h"
+#include "base/timer.h"
 #include "store/store.h"
 
 enum {
@@ -37,8 +36,8 @@ struct lease {
 	struct lease_options options;
 	struct rlmd_account *account; /* owned */
 	struct query *query;          /* lent: the one operation at a time */
-	struct event *posted;         /* owned: looks what is next */
-	struct event *midnight;       /* owned: the account's day is over */
+	struct timer *posted;         /* owned: looks what is next */
+	struct timer *midnight;       /* owned: the account's day is over */
 	int64_t account_id, id;       /* in the store; 0: not known, there is no lease */
 	struct rlmd_amount limit;     /* of the store's account */
 	struct rlmd_amount before, journaled, entered;
@@ -134,7 +133,7 @@ static void on_lack(void *owner, struct rlmd_amount needed)
 
 	lease->wanted = amount_most(lease->wanted, open_for(lease, needed));
 	note_peak(lease, lease->wanted);
-	loop_post(lease->posted);
+	timer_post(lease->posted);
 }
 
 static void set_cover(struct lease *lease)
@@ -271,10 +270,8 @@ static void take(struct lease *lease)
 
 static void await_midnight(struct lease *lease, int64_t in_ms)
 {
-	const struct timeval time = clock_timeval(in_ms);
-
 	lease->day_ends_ms = clock_ms() + in_ms;
-	loop_add(lease->midnight, &time);
+	timer_start(lease->midnight, in_ms);
 }
 
 static void on_account(void *owner, const struct store_result *result)
@@ -388,17 +385,13 @@ static void go_on(struct lease *lease)
 	}
 }
 
-static void on_posted(evutil_socket_t fd, short what, void *owner)
+static void on_posted(void *owner)
 {
-	(void)fd;
-	(void)what;
 	go_on(owner);
 }
 
-static void on_midnight(evutil_socket_t fd, short what, void *owner)
+static void on_midnight(void *owner)
 {
-	(void)fd;
-	(void)what;
 	go_on(owner);
 	tell(owner);
 }
@@ -696,8 +689,8 @@ struct lease *lease_new(const struct lease_options *options)
 	lease->limited = true;
 	lease->scant = lease->cover = never;
 	lease->day_ends_ms = INT64_MAX;
-	lease->posted = loop_timer(options->base, on_posted, lease);
-	lease->midnight = loop_timer(options->base, on_midnight, lease);
+	lease->posted = timer_new(options->base, on_posted, lease);
+	lease->midnight = timer_new(options->base, on_midnight, lease);
 	lease->account = rlmd_account_new(options->name, NULL, above, NULL);
 	if (!lease->account) /* the name is too long */
 		lease->account = rlmd_account_new("its tenant", NULL, above, NULL);
@@ -710,8 +703,8 @@ void lease_free(struct lease *lease)
 	if (!lease)
 		return;
 	store_forget(lease->query);
-	event_free(lease->posted);
-	event_free(lease->midnight);
+	timer_free(lease->posted);
+	timer_free(lease->midnight);
 	rlmd_account_set_cover(lease->account, NULL, NULL);
 	rlmd_account_unref(lease->account);
 	free(lease);

@@ -26,8 +26,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/loop.h"
 #include "base/text.h"
+#include "base/timer.h"
 #include "batch/batch_store.h"
 #include "batch/line_reader.h"
 #include "batch/results_line.h"
@@ -58,7 +58,7 @@ struct results_file {
 	struct results_file_options options;
 	char *path; /* owned, as are the next ones: where links lead */
 	struct traces *traces;
-	struct event *step;
+	struct timer *step;
 	struct query *query; /* lent */
 	int fd;              /* owned: locked */
 	enum results_state state;
@@ -243,7 +243,7 @@ static void replace(struct results_file *file, bool sorted)
 		error_errno(&file->error, RLMD_ERROR_INTERNAL, "cannot write %s anew",
 			    file->options.path);
 		file->state = RESULTS_END;
-		loop_post(file->step);
+		timer_post(file->step);
 		return;
 	}
 	file->sorted = sorted;
@@ -413,7 +413,7 @@ static void adopt(struct results_file *file)
 		file->adopted++;
 	if (file->adopted == file->count) {
 		empty(file);
-		loop_post(file->step);
+		timer_post(file->step);
 		return;
 	}
 	old = &file->old[file->adopted];
@@ -549,14 +549,12 @@ static bool sync_all(const struct results_file *file)
 	return !fdatasync(file->fd) && (fd < 0 || !fsync(fd));
 }
 
-static void on_step(evutil_socket_t fd, short what, void *owner)
+static void on_step(void *owner)
 {
 	struct results_file *file = owner;
 	int64_t until = clock_us() + STEP_US;
 	struct rlmd_error err;
 
-	(void)fd;
-	(void)what;
 	if (file->state == RESULTS_END) {
 		if (!file->error.kind && !sync_all(file))
 			error_errno(&file->error, RLMD_ERROR_INTERNAL,
@@ -575,7 +573,7 @@ static void on_step(evutil_socket_t fd, short what, void *owner)
 	else if (file->read_all)
 		end_reading(file);
 	else
-		loop_post(file->step);
+		timer_post(file->step);
 }
 
 /* All that the store has is in the file. */
@@ -596,7 +594,7 @@ static void go_on(struct results_file *file)
 		file->options.done(file->options.owner);
 		break;
 	case RESULTS_END:
-		loop_post(file->step);
+		timer_post(file->step);
 		break;
 	}
 }
@@ -616,7 +614,7 @@ void results_file_end(struct results_file *file)
 			  "%s is another file by now than the one that results were written to: "
 			  "move it away, and the same command writes them anew",
 			  file->options.path);
-		loop_post(file->step);
+		timer_post(file->step);
 		return;
 	}
 	is_whole = is_there && there.st_size == file->size;
@@ -626,7 +624,7 @@ void results_file_end(struct results_file *file)
 	if (file->options.sort || file->stale || !is_whole)
 		replace(file, file->options.sort);
 	else
-		loop_post(file->step);
+		timer_post(file->step);
 }
 
 /* --- from nothing ------------------------------------------------------------------------- */
@@ -707,8 +705,8 @@ struct results_file *results_file_new(struct event_base *base,
 		return NULL;
 	}
 	file->reader = (struct line_reader){.fd = file->fd, .limit = RESULTS_LINE_MAX};
-	file->step = loop_timer(base, on_step, file);
-	loop_post(file->step);
+	file->step = timer_new(base, on_step, file);
+	timer_post(file->step);
 	return file;
 }
 
@@ -717,8 +715,7 @@ void results_file_free(struct results_file *file)
 	if (!file)
 		return;
 	store_forget(file->query);
-	if (file->step)
-		event_free(file->step);
+	timer_free(file->step);
 	line_reader_done(&file->reader);
 	empty(file);
 	if (file->replacing)

@@ -1,6 +1,5 @@
 #include "batch/runner.h"
 
-#include <event2/event.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +8,6 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "base/loop.h"
 #include "base/text.h"
 #include "base/timer.h"
 #include "batch/batch_queue.h"
@@ -37,7 +35,7 @@ struct runner {
 	struct scoreboard *board;
 	struct tenancies *tenancies;
 	struct dispatcher *dispatcher; /* NULL: it is not begun, or over */
-	struct event *posted;          /* the end */
+	struct timer *posted;          /* the end */
 	char *name;                    /* NULL: all batches */
 	char *directory;               /* where paths of jobs start from */
 	struct store *store;           /* lent */
@@ -50,13 +48,11 @@ struct runner {
 
 /* --- the end ------------------------------------------------------------------------ */
 
-static void on_posted(evutil_socket_t fd, short what, void *owner)
+static void on_posted(void *owner)
 {
 	struct runner *runner = owner;
 	struct summary summary = runner->summary;
 
-	(void)fd;
-	(void)what;
 	timer_free(take_pointer(&runner->collect));
 	if (runner->results)
 		results_file_sum(runner->results, &summary);
@@ -68,7 +64,7 @@ static void finish(struct runner *runner, const struct rlmd_error *err)
 {
 	if (err && !runner->error.kind)
 		runner->error = *err;
-	loop_post(runner->posted);
+	timer_post(runner->posted);
 }
 
 static bool store_failed(struct runner *runner, const struct store_result *result)
@@ -465,7 +461,7 @@ struct runner *runner_new(struct event_base *base, const struct runner_options *
 	runner->base = base;
 	runner->board = scoreboard_new();
 	runner->tenancies = tenancies_new(&options->tenancies);
-	runner->posted = loop_timer(base, on_posted, runner);
+	runner->posted = timer_new(base, on_posted, runner);
 	name_it(runner, options);
 	runner->contexts = contexts_new(base, runner->directory);
 	runner->node = node_new(base, &node, err);
@@ -491,7 +487,7 @@ void runner_free(struct runner *runner)
 	contexts_free(runner->contexts);
 	scoreboard_free(runner->board);
 	tenancies_free(runner->tenancies);
-	event_free(runner->posted);
+	timer_free(runner->posted);
 	free(runner->name);
 	free(runner->directory);
 	free(runner);

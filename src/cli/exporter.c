@@ -19,7 +19,7 @@
 #include "base/buffer.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/loop.h"
+#include "base/timer.h"
 
 enum {
 	CONNECTIONS_MAX = 8,
@@ -36,7 +36,7 @@ struct exporter {
 	void *owner;
 	struct evhttp *http;             /* owned */
 	struct evconnlistener *listener; /* lent: the server's */
-	struct event *look;              /* owned: pending while there are connections */
+	struct timer *look;              /* owned: pending while there are connections */
 	TAILQ_HEAD(, connection) connections;
 	int count; /* of them */
 	char *url; /* owned */
@@ -68,15 +68,12 @@ static void forget(struct exporter *exporter, struct connection *connection)
 	exporter->count--;
 }
 
-static void on_look(evutil_socket_t fd, short what, void *owner)
+static void on_look(void *owner)
 {
-	const struct timeval soon = clock_timeval(LOOK_MS);
 	struct connection *connection, *next;
 	struct exporter *exporter = owner;
 	int64_t now = clock_ms();
 
-	(void)fd;
-	(void)what;
 	for (connection = TAILQ_FIRST(&exporter->connections); connection; connection = next) {
 		next = TAILQ_NEXT(connection, next);
 		if (has_ended(connection))
@@ -87,14 +84,13 @@ static void on_look(evutil_socket_t fd, short what, void *owner)
 	if (exporter->count < CONNECTIONS_MAX)
 		evconnlistener_enable(exporter->listener);
 	if (exporter->count)
-		loop_add(exporter->look, &soon);
+		timer_start(exporter->look, LOOK_MS);
 }
 
 /* A connection comes: the server asks for the stream to use. */
 static struct bufferevent *on_connection(struct event_base *base, void *owner)
 {
 	struct connection *connection = xcalloc(1, sizeof *connection);
-	const struct timeval soon = clock_timeval(LOOK_MS);
 	struct exporter *exporter = owner;
 
 	connection->stream = bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
@@ -103,7 +99,7 @@ static struct bufferevent *on_connection(struct event_base *base, void *owner)
 	TAILQ_INSERT_TAIL(&exporter->connections, connection, next);
 	if (++exporter->count == CONNECTIONS_MAX)
 		evconnlistener_disable(exporter->listener);
-	loop_add(exporter->look, &soon);
+	timer_start(exporter->look, LOOK_MS);
 	return connection->stream;
 }
 
@@ -268,7 +264,7 @@ static void serve(struct exporter *exporter, struct event_base *base,
 {
 	exporter->listener = listener;
 	exporter->url = url_of(listener);
-	exporter->look = loop_timer(base, on_look, exporter);
+	exporter->look = timer_new(base, on_look, exporter);
 	exporter->http = evhttp_new(base);
 	evhttp_set_max_headers_size(exporter->http, REQUEST_MAX);
 	evhttp_set_max_body_size(exporter->http, 0);
@@ -321,7 +317,7 @@ void exporter_free(struct exporter *exporter)
 	evhttp_free(exporter->http);
 	while ((connection = TAILQ_FIRST(&exporter->connections)))
 		forget(exporter, connection);
-	event_free(exporter->look);
+	timer_free(exporter->look);
 	free(exporter->url);
 	free(exporter);
 }

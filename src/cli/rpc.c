@@ -11,10 +11,10 @@
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/json.h"
 #include "base/loop.h"
 #include "base/text.h"
+#include "base/timer.h"
 
 enum {
 	READ_SIZE = 256 << 10,
@@ -41,7 +41,7 @@ struct rpc {
 	rpc_end_fn *end;
 	void *owner;                       /* lent */
 	struct event *readable, *writable; /* owned */
-	struct event *posted;              /* owned: the end, or the next read of a file */
+	struct timer *posted;              /* owned: the end, or the next read of a file */
 	struct evbuffer *received, *sent;  /* owned: not taken, and not written yet */
 	bool skips;                        /* the rest of a line that is too long */
 	bool finishes, over;               /* takes nothing more; and will tell its end */
@@ -58,7 +58,7 @@ static void set_over(struct rpc *rpc)
 	rpc->over = true;
 	event_del(rpc->readable);
 	event_del(rpc->writable);
-	loop_post(rpc->posted);
+	timer_post(rpc->posted);
 }
 
 static void break_off(struct rpc *rpc, const char *why)
@@ -350,19 +350,17 @@ static void on_readable(evutil_socket_t fd, short what, void *owner)
 }
 
 /* The kernel tells of no file that it is readable, epoll_ctl(2): it always is. */
-static void on_posted(evutil_socket_t fd, short what, void *owner)
+static void on_posted(void *owner)
 {
 	struct rpc *rpc = owner;
 
-	(void)fd;
-	(void)what;
 	if (rpc->over) {
 		rpc->end(rpc->owner, &rpc->error);
 		return;
 	}
 	read_more(rpc);
 	if (!rpc->finishes)
-		loop_post(rpc->posted);
+		timer_post(rpc->posted);
 }
 
 struct rpc *rpc_new(struct event_base *base, int in, int out, rpc_asked_fn *asked, rpc_end_fn *end,
@@ -378,10 +376,10 @@ struct rpc *rpc_new(struct event_base *base, int in, int out, rpc_asked_fn *aske
 	LIST_INIT(&rpc->calls);
 	rpc->readable = loop_event(base, in, EV_READ | EV_PERSIST, on_readable, rpc);
 	rpc->writable = loop_event(base, out, EV_WRITE, on_writable, rpc);
-	rpc->posted = loop_timer(base, on_posted, rpc);
+	rpc->posted = timer_new(base, on_posted, rpc);
 	if (!fstat(in, &st) && (S_ISREG(st.st_mode) || S_ISCHR(st.st_mode)) &&
 	    event_add(rpc->readable, NULL))
-		loop_post(rpc->posted);
+		timer_post(rpc->posted);
 	else
 		loop_add(rpc->readable, NULL);
 	return rpc;
@@ -405,7 +403,7 @@ void rpc_free(struct rpc *rpc)
 		call_free(LIST_FIRST(&rpc->calls));
 	event_free(rpc->readable);
 	event_free(rpc->writable);
-	event_free(rpc->posted);
+	timer_free(rpc->posted);
 	evbuffer_free(rpc->received);
 	evbuffer_free(rpc->sent);
 	free(rpc);

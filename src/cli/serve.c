@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/loop.h"
+#include "base/timer.h"
 #include "cli/command.h"
 #include "cli/serve_client.h"
 #include "cli/serve_job.h"
@@ -35,7 +36,7 @@ enum { JOBS_MOST = 1000, MEMORY_LEFT = 256 << 20 };
 
 struct drain {
 	struct serve *serve;
-	struct event *look; /* owned */
+	struct timer *look; /* owned */
 	int64_t deadline;   /* clock_ms(); 0: nobody asked for the end */
 };
 
@@ -49,16 +50,13 @@ static bool is_idle(const struct serve *serve)
 	return true;
 }
 
-static void on_look(evutil_socket_t fd, short what, void *owner)
+static void on_look(void *owner)
 {
-	struct timeval soon = clock_timeval(LOOK_MS);
 	struct drain *drain = owner;
 	struct serve_client *client;
 
-	(void)fd;
-	(void)what;
 	if (!is_idle(drain->serve) && clock_ms() < drain->deadline) {
-		loop_add(drain->look, &soon);
+		timer_start(drain->look, LOOK_MS);
 		return;
 	}
 	LIST_FOREACH (client, &drain->serve->clients, entry)
@@ -88,7 +86,7 @@ static void on_terminate(evutil_socket_t number, short what, void *owner)
 	stop_listening(drain->serve);
 	LIST_FOREACH (client, &drain->serve->clients, entry)
 		serve_client_drain(client);
-	loop_post(drain->look);
+	timer_post(drain->look);
 }
 
 static void on_hangup(evutil_socket_t number, short what, void *owner)
@@ -190,10 +188,8 @@ static void serve_one(struct serve *serve)
 	fcntl(STDOUT_FILENO, F_SETFL, out);
 }
 
-static void on_room(evutil_socket_t fd, short what, void *owner)
+static void on_room(void *owner)
 {
-	(void)fd;
-	(void)what;
 	serve_job_call_next(owner);
 }
 
@@ -208,8 +204,8 @@ static void serve_all(struct serve *serve)
 			 : evsignal_new(base, SIGHUP, on_hangup, serve);
 	terminate = evsignal_new(base, SIGTERM, on_terminate, &drain);
 	interrupt = evsignal_new(base, SIGINT, on_terminate, &drain);
-	drain.look = loop_timer(base, on_look, &drain);
-	serve->room = loop_timer(base, on_room, serve);
+	drain.look = timer_new(base, on_look, &drain);
+	serve->room = timer_new(base, on_room, serve);
 	loop_add(hangup, NULL);
 	loop_add(terminate, NULL);
 	if (address)
@@ -221,8 +217,8 @@ static void serve_all(struct serve *serve)
 	event_free(hangup);
 	event_free(terminate);
 	event_free(interrupt);
-	event_free(drain.look);
-	event_free(serve->room);
+	timer_free(drain.look);
+	timer_free(serve->room);
 }
 
 static bool check_words(const struct config *config, int count, char **words,

@@ -6,10 +6,9 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "base/loop.h"
+#include "base/timer.h"
 #include "cli/serve_blob.h"
 #include "cli/serve_job.h"
 #include "cli/serve_session.h"
@@ -44,8 +43,7 @@ static void initialize(struct serve_client *client, const json_t *params,
 		return;
 	}
 	client->known = true;
-	if (client->greeting)
-		event_del(client->greeting);
+	timer_stop(client->greeting);
 	rpc_reply(request, json_make("{s:s, s:{s:s, s:s}, s:{s:i, s:i, s:i}}", "protocolVersion",
 				     PROTOCOL_VERSION, "server", "name", "rlmd", "version",
 				     rlmd_version(), "limits", "line", RPC_LINE_MAX, "unreadBytes",
@@ -147,12 +145,10 @@ struct serve_client *serve_client_new(struct serve *serve, int in, int out)
 }
 
 /* It would keep others out who have something to say. */
-static void on_silence(evutil_socket_t fd, short what, void *owner)
+static void on_silence(void *owner)
 {
 	struct rlmd_error err;
 
-	(void)fd;
-	(void)what;
 	error_set(&err, RLMD_ERROR_NETWORK, "it did not say initialize within %d s",
 		  GREETING_MS / 1000);
 	serve_lose(owner, &err);
@@ -161,12 +157,11 @@ static void on_silence(evutil_socket_t fd, short what, void *owner)
 struct serve_client *serve_client_accept(struct serve *serve, int socket, uid_t uid)
 {
 	struct serve_client *client = serve_client_new(serve, socket, socket);
-	struct timeval patience = clock_timeval(GREETING_MS);
 
 	client->socket = socket;
 	client->uid = uid;
-	client->greeting = loop_timer(serve->session->base, on_silence, client);
-	loop_add(client->greeting, &patience);
+	client->greeting = timer_new(serve->session->base, on_silence, client);
+	timer_start(client->greeting, GREETING_MS);
 	if (!serve->tenants)
 		client->group = rlmd_group_new(serve->session->engine, NULL, NULL);
 	return client;
@@ -180,8 +175,7 @@ void serve_client_free(struct serve_client *client)
 	serve_session_free_all(client);
 	serve_blob_free_all(client);
 	rpc_free(client->rpc);
-	if (client->greeting)
-		event_free(client->greeting);
+	timer_free(client->greeting);
 	rlmd_group_unref(client->group);
 	if (client->socket >= 0)
 		close(client->socket);

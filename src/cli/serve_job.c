@@ -10,8 +10,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
-#include "base/loop.h"
 #include "base/money.h"
+#include "base/timer.h"
 #include "batch/trace_buffer.h"
 #include "cli/job_settings.h"
 #include "cli/output.h"
@@ -50,7 +50,7 @@ struct serve_job {
 	struct trace_buffer *trace; /* owned: for a collector of spans; NULL: there is none */
 	int64_t started;            /* clock_ms() */
 	struct rlmd_job *job;       /* owned; NULL: its context is loaded */
-	struct event *posted;       /* owned: its end without a job */
+	struct timer *posted;       /* owned: its end without a job */
 	struct rlmd_error error;    /* why it ends; of no kind: see its result */
 	LIST_HEAD(, client_check) checks;
 	LIST_ENTRY(serve_job) entry;
@@ -114,17 +114,16 @@ static struct serve_client *next_of(const struct serve *serve)
 /* They are begun from the loop. Memory may come back while no job ends. */
 void serve_job_call_next(struct serve *serve)
 {
-	struct timeval later = clock_timeval(ROOM_MS);
 	struct serve_client *client;
 
 	while ((client = next_of(serve)) && has_room(serve)) {
 		struct serve_job *job = TAILQ_FIRST(&client->line);
 
 		leave_line(job, CALLED);
-		loop_post(job->posted);
+		timer_post(job->posted);
 	}
 	if (client)
-		loop_add(serve->room, &later);
+		timer_start(serve->room, ROOM_MS);
 }
 
 static void end_turn(struct serve_job *job)
@@ -153,7 +152,7 @@ static void job_free(struct serve_job *job)
 		free(*event);
 	free(job->events);
 	trace_buffer_free(job->trace);
-	event_free(job->posted);
+	timer_free(job->posted);
 	free(job->task);
 	free(job->schema);
 	free(job->directory);
@@ -218,12 +217,10 @@ static void on_end(void *owner, struct rlmd_job *ended, const struct rlmd_result
 static bool go(struct serve_job *, struct rlmd_error *);
 
 /* Its turn has come, or it ends without a job. */
-static void on_posted(evutil_socket_t fd, short what, void *owner)
+static void on_posted(void *owner)
 {
 	struct serve_job *job = owner;
 
-	(void)fd;
-	(void)what;
 	if (job->turn == CALLED && !job->error.kind && go(job, &job->error))
 		return;
 	tell_end(job, session_no_result(job->client->serve->session, &job->error));
@@ -236,7 +233,7 @@ static void break_off(struct serve_job *job, const struct rlmd_error *err)
 	if (job->job)
 		rlmd_job_cancel(job->job);
 	else
-		loop_post(job->posted);
+		timer_post(job->posted);
 }
 
 /* --- its events -------------------------------------------------------------------------- */
@@ -417,7 +414,7 @@ static void on_loaded(void *owner, struct rlmd_context *context, const struct rl
 	if (!context)
 		break_off(job, err);
 	else if (job->error.kind)
-		loop_post(job->posted);
+		timer_post(job->posted);
 	else if (!begin(job, &why))
 		break_off(job, &why);
 }
@@ -618,7 +615,7 @@ void serve_job_start(struct serve_client *client, const json_t *params, struct r
 	snprintf(job->name, sizeof job->name, "j%" PRId64, ++client->last_job);
 	job->params.kind = "job";
 	job->params.name = job->name;
-	job->posted = loop_timer(client->serve->session->base, on_posted, job);
+	job->posted = timer_new(client->serve->session->base, on_posted, job);
 	job->trace = client->serve->spans ? trace_buffer_new() : NULL;
 	LIST_INIT(&job->checks);
 	LIST_INSERT_HEAD(&client->jobs, job, entry);

@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/loop.h"
+#include "base/timer.h"
 #include "cli/job_settings.h"
 #include "cli/providers.h"
 #include "cli/session.h"
@@ -25,7 +25,7 @@ struct serve_tenants {
 	struct tenancies *tenancies;      /* owned */
 	struct tenant_accounts *accounts; /* owned */
 	size_t count;
-	struct event *midnight; /* owned */
+	struct timer *midnight; /* owned */
 	int64_t today;          /* since 1970, in UTC */
 };
 
@@ -81,15 +81,12 @@ static void look_at_day(struct serve_tenants *tenants)
 			set_day(&tenants->accounts[i]);
 }
 
-static void on_look(evutil_socket_t fd, short what, void *owner)
+static void on_look(void *owner)
 {
-	const struct timeval soon = clock_timeval(LOOK_MS);
 	struct serve_tenants *tenants = owner;
 
-	(void)fd;
-	(void)what;
 	look_at_day(tenants);
-	loop_add(tenants->midnight, &soon);
+	timer_start(tenants->midnight, LOOK_MS);
 }
 
 static void open_accounts(struct tenant_accounts *accounts)
@@ -196,7 +193,7 @@ struct serve_tenants *serve_tenants_new(struct session *session, struct rlmd_err
 
 	tenants->session = session;
 	tenants->tenancies = tenancies_new(&options);
-	tenants->midnight = loop_timer(session->base, on_look, tenants);
+	tenants->midnight = timer_new(session->base, on_look, tenants);
 	tenants->today = day_now();
 	tenancies_expect(tenants->tenancies, session->config.tenants.count);
 	if (!tenancies_begin(tenants->tenancies, &less, err)) {
@@ -205,7 +202,7 @@ struct serve_tenants *serve_tenants_new(struct session *session, struct rlmd_err
 	}
 	if (less)
 		tell_warning("tenants are kept apart by %s only: --require allows it", less);
-	on_look(-1, 0, tenants);
+	on_look(tenants);
 	return tenants;
 }
 
@@ -218,7 +215,7 @@ void serve_tenants_free(struct serve_tenants *tenants)
 		rlmd_account_unref(tenants->accounts[i].day);
 	}
 	free(tenants->accounts);
-	event_free(tenants->midnight);
+	timer_free(tenants->midnight);
 	tenancies_free(tenants->tenancies);
 	free(tenants);
 }

@@ -51,7 +51,7 @@ struct serve {
 	json_t *providers;         /* owned: of single jobs: what they are made of -> their name */
 	struct concurrency jobs;   /* how many of them may be at work */
 	int64_t at_work;           /* jobs */
-	struct event *room;        /* owned: looks for memory again, while jobs wait */
+	struct timer *room;        /* owned: looks for memory again, while jobs wait */
 	bool confined;             /* clients name neither addresses nor files of the server's */
 	struct rlmd_span_exporter *spans; /* owned: gets those of jobs; or NULL */
 	struct rlmd_error end;            /* of the connection of a single client */
@@ -66,7 +66,7 @@ struct serve_client {
 	const struct tenancy *tenancy;          /* lent: whose it is; or NULL */
 	struct rlmd_group *group;               /* owned: its turns beside others; or NULL */
 	bool known;                             /* it said `initialize` */
-	struct event *greeting;                 /* owned: until when it has to; or NULL */
+	struct timer *greeting;                 /* owned: until when it has to; or NULL */
 	bool drains;                            /* no new work is begun */
 	int64_t last_job, last_repl, last_blob; /* of the numbers in their names */
 	size_t held_bytes;                      /* of all its blobs, and texts of its works */
