@@ -389,7 +389,7 @@ struct rlmd_execution *rlmd_execution_start(struct event_base *base, const struc
 		.winner = RLMD_PLAN_NOBODY,
 		.metrics = &execution->metrics,
 	};
-	execution->tell = loop_timer(base, on_tell, execution);
+	execution->tell = loop_event(base, -1, 0, on_tell, execution);
 	TAILQ_INIT(&execution->asked);
 	TAILQ_INIT(&execution->untold);
 	for (size_t i = 0; i < plan->count; i++)

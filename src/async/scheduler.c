@@ -239,7 +239,7 @@ struct scheduler *scheduler_new(struct event_base *base, size_t permits)
 	struct scheduler *scheduler = xcalloc(1, sizeof *scheduler);
 
 	scheduler->flow = make_flow(scheduler, NULL, 1, permits);
-	scheduler->start = loop_timer(base, on_start, scheduler);
+	scheduler->start = loop_event(base, -1, 0, on_start, scheduler);
 	return scheduler;
 }
 

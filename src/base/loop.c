@@ -51,11 +51,6 @@ struct event *loop_event(struct event_base *base, evutil_socket_t fd, short what
 	return xpresent(event_new(base, fd, what, fn, owner));
 }
 
-struct event *loop_timer(struct event_base *base, event_callback_fn fn, void *owner)
-{
-	return loop_event(base, -1, 0, fn, owner);
-}
-
 void loop_add(struct event *event, const struct timeval *time)
 {
 	if (event_add(event, time))
@@ -143,7 +138,7 @@ static void on_reference(evutil_socket_t fd, short what, void *owner)
 int64_t loop_next_ms(struct event_base *base)
 {
 	static const struct timeval day = {.tv_sec = 86400};
-	struct event *reference = loop_timer(base, on_reference, NULL);
+	struct event *reference = loop_event(base, -1, 0, on_reference, NULL);
 	struct next next = {.reference = reference};
 	struct timeval from_reference;
 

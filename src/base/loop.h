@@ -18,11 +18,10 @@
 /* Owned by the caller: event_base_free(); NULL where the system gives none. */
 struct event_base *loop_new(void);
 
-/* event_new() and evtimer_new(), whose memory is there, or the program ends. Owned by the caller:
- * event_free(). */
+/* event_new(), whose memory is there, or the program ends. Owned by the caller: event_free(). One
+ * that waits for no descriptor is a timer (base/timer.h). */
 struct event *loop_event(struct event_base *, evutil_socket_t fd, short what, event_callback_fn fn,
 			 void *owner);
-struct event *loop_timer(struct event_base *, event_callback_fn fn, void *owner);
 
 /* event_add(), or the program ends: what waits for an event that is not there stands still. */
 void loop_add(struct event *, const struct timeval *time);

@@ -4,12 +4,12 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "base/loop.h"
+#include "base/timer.h"
 #include "pool/translate.h"
 
 struct boot {
 	struct rlmd_sandbox *sandbox; /* lent */
-	struct event *posted;         /* owned */
+	struct timer *posted;         /* owned */
 	struct spawn *spawn;          /* owned, once it was asked for */
 	struct memfile **files;       /* owned, `count` references: inputs, then indexes */
 	size_t count;
@@ -32,7 +32,7 @@ void boot_choose(const struct rlmd_sandbox *sandbox, const struct worker_options
 static void boot_free(struct boot *boot)
 {
 	spawn_cancel(boot->spawn);
-	event_free(boot->posted);
+	timer_free(boot->posted);
 	while (boot->count)
 		memfile_unref(boot->files[--boot->count]);
 	free(boot->files);
@@ -69,13 +69,11 @@ static bool ask(struct boot *boot, struct rlmd_error *err)
 	return true;
 }
 
-static void on_posted(evutil_socket_t fd, short what, void *arg)
+static void on_posted(void *arg)
 {
 	struct boot *boot = arg;
 	struct rlmd_error err;
 
-	(void)fd;
-	(void)what;
 	if (!ask(boot, &err))
 		deliver(boot, NULL, &err);
 }
@@ -103,8 +101,8 @@ struct boot *boot_start(struct event_base *base, struct rlmd_sandbox *sandbox,
 	for (i = 0; i < options->input_count; i++)
 		if (options->inputs[i].index)
 			add_file(boot, options->inputs[i].index);
-	boot->posted = loop_timer(base, on_posted, boot);
-	loop_post(boot->posted);
+	boot->posted = timer_new(base, on_posted, boot);
+	timer_post(boot->posted);
 	return boot;
 }
 

@@ -17,7 +17,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/loop.h"
+#include "base/timer.h"
 #include "pool/boot.h"
 #include "pool/exit_report.h"
 #include "pool/open_calls.h"
@@ -60,7 +60,7 @@ struct worker {
 	struct process *process; /* owned */
 	struct channel *channel; /* owned, from `boot` until the stream is over */
 	struct frame *start;     /* owned, until there is a channel */
-	struct event *timer;     /* owned */
+	struct timer *timer;     /* owned */
 	enum waiting waiting;
 	int64_t start_ms;
 
@@ -145,10 +145,8 @@ static int64_t block_time_end(struct block_time *watch, const struct process *pr
 
 static void wait_for(struct worker *worker, enum waiting waiting, int64_t ms)
 {
-	struct timeval delay = clock_timeval(ms);
-
 	worker->waiting = waiting;
-	loop_add(worker->timer, &delay);
+	timer_start(worker->timer, ms);
 }
 
 static enum exit_report_age age(const struct worker *worker)
@@ -164,7 +162,7 @@ static void bury(struct worker *worker)
 	struct rlmd_error err = worker->reason;
 	struct worker_event event = {.kind = WORKER_GONE, .error = &err, .exit = worker->kind};
 
-	event_del(worker->timer);
+	timer_stop(worker->timer);
 	channel_free(take_pointer(&worker->channel)); /* it has nobody left to tell */
 	if (err.kind == RLMD_ERROR_NONE || (worker->lingered && *worker->exit.reason))
 		exit_report_write(&worker->exit, age(worker), &err);
@@ -181,7 +179,7 @@ static void condemn(struct worker *worker, const struct rlmd_error *reason)
 	if (worker->reason.kind == RLMD_ERROR_NONE)
 		worker->reason = *reason;
 	channel_free(take_pointer(&worker->channel));
-	event_del(worker->timer);
+	timer_stop(worker->timer);
 	if (worker->boot) {
 		boot_cancel(take_pointer(&worker->boot));
 		worker->exited = true;
@@ -339,12 +337,10 @@ static void out_of_time(struct worker *worker, int64_t ms)
 }
 
 /* No urgent timer: what the worker has said by then is read first. */
-static void on_timer(evutil_socket_t fd, short what, void *arg)
+static void on_timer(void *arg)
 {
 	struct worker *worker = arg;
 
-	(void)fd;
-	(void)what;
 	switch (worker->waiting) {
 	case WAITING_START:
 		out_of_time(worker, worker->start_ms);
@@ -390,7 +386,7 @@ static void on_started(struct worker *worker, const struct packet *packet)
 		return;
 	}
 	if (!worker->exited)
-		event_del(worker->timer);
+		timer_stop(worker->timer);
 	worker->state = WORKER_IDLE;
 	worker->fn(worker->owner, &event);
 }
@@ -502,7 +498,7 @@ static void on_spawn(void *owner, const struct spawned *spawned, const struct rl
 		condemn(worker, err);
 		return;
 	}
-	worker->channel = channel_new(event_get_base(worker->timer), spawned->from, spawned->to,
+	worker->channel = channel_new(timer_base(worker->timer), spawned->from, spawned->to,
 				      on_packet, on_over, worker);
 	channel_on_announce(worker->channel, on_announce);
 	worker->process = spawned->process;
@@ -520,7 +516,7 @@ struct worker *worker_start(struct event_base *base, struct rlmd_sandbox *sandbo
 	struct worker_options chosen = *options;
 
 	*worker = (struct worker){.fn = fn, .owner = owner, .log = log_child(options->log)};
-	worker->timer = loop_timer(base, on_timer, worker);
+	worker->timer = timer_new(base, on_timer, worker);
 	boot_choose(sandbox, options, inputs);
 	chosen.inputs = inputs;
 	worker->start = translate_start(&chosen);
@@ -540,7 +536,7 @@ void worker_free(struct worker *worker)
 	process_free(worker->process);
 	channel_free(worker->channel);
 	frame_free(worker->start);
-	event_free(worker->timer);
+	timer_free(worker->timer);
 	free(worker);
 }
 
@@ -566,7 +562,7 @@ static void begin(struct worker *worker, struct frame *frame, enum worker_state 
 	worker->interrupted = false;
 	worker->grace_ms = GRACE_MS;
 	watch_go(worker);
-	if (!event_pending(worker->timer, EV_TIMEOUT, NULL)) /* a call is open from before */
+	if (!timer_waits(worker->timer)) /* a call is open from before */
 		wait_for(worker, WAITING_BLOCK, LOOK_MS);
 }
 

@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
-#include "base/loop.h"
+#include "base/timer.h"
 #include "sandbox/child.h"
 #include "sandbox/filter.h"
 #include "sandbox/python.h"
@@ -173,8 +173,8 @@ struct rlmd_sandbox *sandbox_begin(struct event_base *base, const struct sandbox
 	sandbox->log = sandbox->status.log = config->log;
 	sandbox->worker_memory = config->worker_memory;
 	sandbox->config.filter = sandbox->config.life = sandbox->life = -1;
-	sandbox->pump = loop_timer(base, spawn_pump, sandbox);
-	sandbox->overdue = loop_timer(base, spawn_overdue, sandbox);
+	sandbox->pump = timer_new(base, spawn_pump, sandbox);
+	sandbox->overdue = timer_new(base, spawn_overdue, sandbox);
 	sandbox->answer_ms = ANSWER_TIME_MS;
 	TAILQ_INIT(&sandbox->queued);
 	TAILQ_INIT(&sandbox->sent);
@@ -265,8 +265,8 @@ void sandbox_free(struct rlmd_sandbox *sandbox)
 	uids_done(&sandbox->processes.uids);
 	watch_done(&sandbox->watch);
 
-	event_free(sandbox->pump);
-	event_free(sandbox->overdue);
+	timer_free(sandbox->pump);
+	timer_free(sandbox->overdue);
 	close_if_open(sandbox->config.filter);
 	close_if_open(sandbox->config.life);
 	close_if_open(sandbox->life);

@@ -25,8 +25,8 @@ struct rlmd_sandbox {
 	bool maps_texts;          /* its workers can: sandbox_maps_texts() */
 	struct template_process *template_process; /* owned; NULL: the next spawn starts one */
 	bool ready;                                /* the template is */
-	struct event *pump;    /* owned: something is to be sent, or has failed */
-	struct event *overdue; /* owned: pending while an answer of the template is */
+	struct timer *pump;    /* owned: something is to be sent, or has failed */
+	struct timer *overdue; /* owned: pending while an answer of the template is */
 	int answer_ms;         /* that it may take */
 	int64_t crowded_until; /* ms: so long others' descriptors are waited for; 0: they need not
 				* be */
@@ -51,6 +51,6 @@ pid_t sandbox_template_pid(const struct rlmd_sandbox *);
 /* The request for any worker, of any mode. */
 struct launch_request spawn_request(uint64_t memory, uint32_t cpu_seconds, size_t file_count);
 
-void spawn_pump(evutil_socket_t, short what, void *sandbox);    /* of the event of that name */
-void spawn_overdue(evutil_socket_t, short what, void *sandbox); /* likewise */
-void spawn_free_all(struct rlmd_sandbox *);                     /* and tells nobody */
+void spawn_pump(void *sandbox);             /* of the timer of that name */
+void spawn_overdue(void *sandbox);          /* likewise */
+void spawn_free_all(struct rlmd_sandbox *); /* and tells nobody */

@@ -13,7 +13,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/loop.h"
+#include "base/timer.h"
 #include "sandbox/child.h"
 
 #define GIB ((uint64_t)1 << 30)
@@ -86,7 +86,7 @@ static void spawn_fail(struct spawn *spawn, const struct rlmd_error *error)
 	spawn_close(spawn);
 	spawn->error = *error;
 	spawn_move(spawn, &spawn->sandbox->failed);
-	loop_post(spawn->sandbox->pump);
+	timer_post(spawn->sandbox->pump);
 }
 
 static void fail_all(struct spawn_list *list, const struct rlmd_error *error)
@@ -137,24 +137,21 @@ static bool complete(struct rlmd_sandbox *sandbox, struct spawn *spawn, struct r
 /* For the answer to the oldest request; they come in order. */
 static void await_answer(struct rlmd_sandbox *sandbox)
 {
-	struct timeval limit = clock_timeval(sandbox->answer_ms);
-
-	event_del(sandbox->overdue);
+	timer_stop(sandbox->overdue);
 	if (!TAILQ_EMPTY(&sandbox->sent))
-		loop_add(sandbox->overdue, &limit);
+		timer_start(sandbox->overdue, sandbox->answer_ms);
 }
 
 /* While others' descriptors are in the way of ours. False: for too long. */
 static bool await_room(struct rlmd_sandbox *sandbox)
 {
-	struct timeval soon = clock_timeval(TEMPLATE_AGAIN_MS);
 	int64_t now = clock_ms();
 
 	if (!sandbox->crowded_until)
 		sandbox->crowded_until = now + sandbox->answer_ms;
 	if (now >= sandbox->crowded_until)
 		return false;
-	loop_add(sandbox->pump, &soon);
+	timer_start(sandbox->pump, TEMPLATE_AGAIN_MS);
 	return true;
 }
 
@@ -211,18 +208,16 @@ static void deliver_failure(struct rlmd_sandbox *sandbox)
 	error = spawn->error;
 	spawn_free(spawn);
 	if (!TAILQ_EMPTY(&sandbox->failed))
-		loop_post(sandbox->pump);
+		timer_post(sandbox->pump);
 	if (fn)
 		fn(owner, NULL, &error);
 }
 
-void spawn_pump(evutil_socket_t fd, short what, void *arg)
+void spawn_pump(void *arg)
 {
 	struct rlmd_sandbox *sandbox = arg;
 	struct rlmd_error error;
 
-	(void)fd;
-	(void)what;
 	if (!TAILQ_EMPTY(&sandbox->queued) && !sandbox->template_process &&
 	    !restart_template(sandbox, &error))
 		fail_all(&sandbox->queued, &error);
@@ -261,7 +256,7 @@ static void on_launched(struct rlmd_sandbox *sandbox, const struct template_even
 		return;
 	}
 	watch_wake(&sandbox->watch);
-	loop_post(sandbox->pump);
+	timer_post(sandbox->pump);
 	if (event->error) {
 		errno = event->error;
 		error_errno(&error, RLMD_ERROR_SANDBOX, "cannot fork a worker");
@@ -356,7 +351,7 @@ static void lose_template(struct rlmd_sandbox *sandbox, const struct rlmd_error 
 	sandbox->ready = false;
 	await_answer(sandbox);
 	template_free(take_pointer(&sandbox->template_process));
-	loop_post(sandbox->pump);
+	timer_post(sandbox->pump);
 }
 
 /* One that took another's place must be as good: its layers, and its cgroup. */
@@ -372,7 +367,7 @@ static void on_ready(struct rlmd_sandbox *sandbox)
 			  LOG_FIELDS(LOG_NUMBER("pid", sandbox_template_pid(sandbox))),
 			  "another template takes the place of the one that was lost");
 		sandbox->ready = true;
-		loop_post(sandbox->pump);
+		timer_post(sandbox->pump);
 		return;
 	}
 	error_set(&error, RLMD_ERROR_SANDBOX, "the new template has fewer layers than the last");
@@ -380,13 +375,11 @@ static void on_ready(struct rlmd_sandbox *sandbox)
 }
 
 /* Stopped, or stuck: it does not die of itself, and would be waited for in vain. */
-void spawn_overdue(evutil_socket_t fd, short what, void *arg)
+void spawn_overdue(void *arg)
 {
 	struct rlmd_sandbox *sandbox = arg;
 	struct rlmd_error error;
 
-	(void)fd;
-	(void)what;
 	error_set(&error, RLMD_ERROR_SANDBOX, "%s did not fork a worker within %.1f s",
 		  sandbox->config.python, sandbox->answer_ms / 1000.0);
 	lose_template(sandbox, &error, true);
@@ -401,7 +394,7 @@ void spawn_on_template(void *owner, const struct template_event *event)
 		on_ready(sandbox);
 		break;
 	case TEMPLATE_WRITABLE:
-		loop_post(sandbox->pump);
+		timer_post(sandbox->pump);
 		break;
 	case TEMPLATE_LAUNCHED:
 		on_launched(sandbox, event);
@@ -462,7 +455,7 @@ struct spawn *sandbox_spawn(struct rlmd_sandbox *sandbox, const int *files, size
 	spawn_move(spawn, &sandbox->queued);
 	if (!open_files(spawn, files, file_count, &error))
 		spawn_fail(spawn, &error);
-	loop_post(sandbox->pump);
+	timer_post(sandbox->pump);
 	return spawn;
 }
 

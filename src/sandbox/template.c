@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/loop.h"
+#include "base/timer.h"
 #include "base/wait.h"
 #include "sandbox/child.h"
 #include "sandbox/layer_status.h"
@@ -37,7 +38,7 @@ enum template_state { STATE_STARTING, STATE_LOADING, STATE_SERVING, STATE_GONE }
 struct template_process {
 	const struct template_config *config; /* lent */
 	struct event *readable, *writable;    /* owned: the control socket */
-	struct event *deadline;               /* owned: for getting ready */
+	struct timer *deadline;               /* owned: for getting ready */
 	int control, complaints;              /* owned; the second is its standard error */
 	pid_t pid;                            /* 0 after it was reaped */
 	enum template_state state;
@@ -211,7 +212,7 @@ static void template_end(struct template_process *template)
 	template->state = STATE_GONE;
 	event_del(template->readable);
 	event_del(template->writable);
-	event_del(template->deadline);
+	timer_stop(template->deadline);
 	if (template->reason.kind)
 		return;
 	program_complaint(template->complaints, words, sizeof words);
@@ -349,9 +350,7 @@ static int64_t patience_of(const struct template_process *template)
 
 static void set_deadline(struct template_process *template)
 {
-	struct timeval limit = clock_timeval(patience_of(template));
-
-	loop_add(template->deadline, &limit);
+	timer_start(template->deadline, patience_of(template));
 }
 
 /* One datagram a call: its event may be the end of us, and the loop brings the next. */
@@ -382,7 +381,7 @@ static void on_readable(evutil_socket_t control, short what, void *arg)
 		template_gone(template);
 		return;
 	}
-	event_del(template->deadline);
+	timer_stop(template->deadline);
 	if (template->state == STATE_LOADING)
 		set_deadline(template);
 	else
@@ -409,15 +408,13 @@ static bool too_slow(struct template_process *template, const char *what, int64_
 			 template->config->python, what, time);
 }
 
-static void on_deadline(evutil_socket_t fd, short what, void *arg)
+static void on_deadline(void *arg)
 {
 	struct template_process *template = arg;
 
-	(void)fd;
-	(void)what;
 	/* Where the loop was held, what was said in time has not been heard yet. */
 	if (datagram_is_there(template->control)) {
-		loop_post(template->deadline);
+		timer_post(template->deadline);
 		return;
 	}
 	too_slow(template, duty_of(template), patience_of(template));
@@ -512,7 +509,7 @@ struct template_process *template_new(struct event_base *base, const struct temp
 	template->readable = loop_event(base, template->control, EV_READ | EV_PERSIST, on_readable,
 					template);
 	template->writable = loop_event(base, template->control, EV_WRITE, on_writable, template);
-	template->deadline = loop_timer(base, on_deadline, template);
+	template->deadline = timer_new(base, on_deadline, template);
 	loop_add(template->readable, NULL);
 	set_deadline(template);
 	return template;
@@ -554,7 +551,7 @@ bool template_await(struct template_process *template, struct rlmd_error *err)
 	}
 	if (template->state == STATE_GONE) /* and the loop was told */
 		return template_lost(template, err);
-	event_del(template->deadline);
+	timer_stop(template->deadline);
 	return true;
 }
 
@@ -639,7 +636,7 @@ void template_free(struct template_process *template)
 	if (template->readable) { /* all three are there, or none */
 		event_free(template->readable);
 		event_free(template->writable);
-		event_free(template->deadline);
+		timer_free(template->deadline);
 	}
 	cleanup_close(&template->control);
 	cleanup_close(&template->complaints);

@@ -1,7 +1,6 @@
 #include "sandbox/watch.h"
 
-#include "base/clock.h"
-#include "base/loop.h"
+#include "base/timer.h"
 #include "sandbox/launch.h"
 #include "sandbox/procfs.h"
 
@@ -60,12 +59,10 @@ static void look(struct watch *watch)
 				(unsigned long long)list->ceiling >> 20);
 }
 
-static void on_timer(evutil_socket_t fd, short what, void *arg)
+static void on_timer(void *arg)
 {
 	struct watch *watch = arg;
 
-	(void)fd;
-	(void)what;
 	look(watch);
 	watch_wake(watch);
 }
@@ -73,27 +70,23 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 void watch_init(struct watch *watch, struct process_list *list)
 {
 	*watch = (struct watch){.list = list};
-	watch->timer = loop_timer(list->base, on_timer, watch);
-	loop_make_urgent(watch->timer);
+	watch->timer = timer_new(list->base, on_timer, watch);
+	timer_make_urgent(watch->timer);
 }
 
 void watch_done(struct watch *watch)
 {
-	if (watch->timer)
-		event_free(watch->timer);
+	timer_free(watch->timer);
 }
 
 void watch_wake(struct watch *watch)
 {
 	const struct process *process;
-	struct timeval delay;
 	int64_t ms = INTERVAL_MS;
 
-	if (!watch->timer || TAILQ_EMPTY(&watch->list->queue) ||
-	    event_pending(watch->timer, EV_TIMEOUT, NULL))
+	if (!watch->timer || TAILQ_EMPTY(&watch->list->queue) || timer_waits(watch->timer))
 		return;
 	TAILQ_FOREACH (process, &watch->list->queue, entry)
 		ms++;
-	delay = clock_timeval(ms);
-	loop_add(watch->timer, &delay);
+	timer_start(watch->timer, ms);
 }

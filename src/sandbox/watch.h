@@ -12,7 +12,7 @@
 
 struct watch {
 	struct process_list *list; /* lent */
-	struct event *timer;       /* owned */
+	struct timer *timer;       /* owned */
 };
 
 void watch_init(struct watch *, struct process_list *);

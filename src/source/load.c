@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/loop.h"
+#include "base/timer.h"
 #include "base/wait.h"
 #include "source/context.h"
 #include "source/loader.h"
@@ -288,7 +289,7 @@ struct rlmd_context_loading {
 	struct loading *loading; /* owned */
 	struct rlmd_context_options options;
 	int64_t deadline;     /* of clock_ms(), or WAIT_FOREVER */
-	struct event *next;   /* owned: the next steps; NULL: the caller waits */
+	struct timer *next;   /* owned: the next steps; NULL: the caller waits */
 	struct event *arrive; /* owned, while something is waited for */
 	rlmd_context_done_fn *done;
 	void *owner;     /* lent */
@@ -391,7 +392,7 @@ static void on_arrival(evutil_socket_t fd, short what, void *owner)
 
 	(void)fd;
 	(void)what;
-	loop_post(load->next);
+	timer_post(load->next);
 }
 
 /* Waits for a sender, and asks now and then whether to go on. */
@@ -400,11 +401,11 @@ static void await(struct rlmd_context_loading *load)
 	struct timeval look = clock_timeval(soon(load) - clock_ms());
 
 	event_free(load->arrive);
-	load->arrive = loop_event(event_get_base(load->next), loading_fd(load->loading),
+	load->arrive = loop_event(timer_base(load->next), loading_fd(load->loading),
 				  EV_READ | EV_TIMEOUT, on_arrival, load);
 	if (event_add(load->arrive, &look)) { /* a device that cannot be waited for */
 		event_free(load->arrive);
-		load->arrive = loop_timer(event_get_base(load->next), on_arrival, load);
+		load->arrive = loop_event(timer_base(load->next), -1, 0, on_arrival, load);
 		loop_add(load->arrive, &look);
 	}
 }
@@ -421,15 +422,13 @@ static bool go_on(struct rlmd_context_loading *load, enum loader_end *ret_end,
 	return *ret_end != LOADER_FAILED;
 }
 
-static void on_next(evutil_socket_t fd, short what, void *owner)
+static void on_next(void *owner)
 {
 	struct rlmd_context_loading *load = owner;
 	struct rlmd_error err = {0};
 	enum loader_end end;
 	bool cancelled = false, may;
 
-	(void)fd;
-	(void)what;
 	load->cancelled = &cancelled;
 	may = may_go_on(load, &err);
 	if (cancelled)
@@ -445,7 +444,7 @@ static void on_next(evutil_socket_t fd, short what, void *owner)
 	} else if (end == LOADER_WAITS) {
 		await(load);
 	} else {
-		loop_post(load->next);
+		timer_post(load->next);
 	}
 }
 
@@ -474,9 +473,9 @@ struct rlmd_context_loading *rlmd_context_load_start(struct event_base *base,
 	start_clock(load);
 	load->done = done;
 	load->owner = owner;
-	load->next = loop_timer(base, on_next, load);
-	load->arrive = loop_timer(base, on_arrival, load);
-	loop_post(load->next);
+	load->next = timer_new(base, on_next, load);
+	load->arrive = loop_event(base, -1, 0, on_arrival, load);
+	timer_post(load->next);
 	return load;
 }
 
@@ -486,7 +485,7 @@ void rlmd_context_load_cancel(struct rlmd_context_loading *load)
 		return;
 	if (load->cancelled)
 		*load->cancelled = true;
-	event_free(load->next);
+	timer_free(load->next);
 	event_free(load->arrive);
 	loading_free(load->loading);
 	free(load);

@@ -446,7 +446,7 @@ struct postgres {
 	PGconn *conn;                 /* owned, or NULL */
 	struct event *input, *output; /* owned, or NULL: of the connection's socket */
 	struct timer *timer;          /* owned, or NULL: the next try, or the end of this one */
-	struct event *post;           /* owned: there is something to send or to tell */
+	struct timer *post;           /* owned: there is something to send or to tell */
 
 	struct query_line waiting, sent, ended; /* to send; to be answered; to tell */
 	size_t in_flight;                       /* in `sent` */
@@ -462,7 +462,7 @@ static void on_input(evutil_socket_t, short, void *);
 static void tell(struct postgres *pg, enum store_news news)
 {
 	pg->news[news] = pg->options.news;
-	loop_post(pg->post);
+	timer_post(pg->post);
 }
 
 static int64_t patience_of(const struct postgres *pg)
@@ -504,7 +504,7 @@ static void finish(struct postgres *pg)
 static void end(struct postgres *pg, struct query *query)
 {
 	TAILQ_INSERT_TAIL(&pg->ended, query, entry);
-	loop_post(pg->post);
+	timer_post(pg->post);
 }
 
 /* All that waits, and all that comes later, ends with `failure`. */
@@ -512,7 +512,7 @@ static void die(struct postgres *pg)
 {
 	finish(pg);
 	pg->state = DEAD;
-	loop_post(pg->post);
+	timer_post(pg->post);
 }
 
 static void on_retry(void *owner)
@@ -811,13 +811,11 @@ static void on_input(evutil_socket_t fd, short what, void *arg)
 }
 
 /* A callback may free the store: one is made at each turn, as the last thing. */
-static void on_post(evutil_socket_t fd, short what, void *arg)
+static void on_post(void *arg)
 {
 	struct postgres *pg = arg;
 	struct query *query;
 
-	(void)fd;
-	(void)what;
 	if (pg->state == READY)
 		send_waiting(pg);
 	while (pg->state == DEAD && (query = TAILQ_FIRST(&pg->waiting))) {
@@ -830,14 +828,14 @@ static void on_post(evutil_socket_t fd, short what, void *arg)
 	}
 	if ((query = TAILQ_FIRST(&pg->ended))) {
 		TAILQ_REMOVE(&pg->ended, query, entry);
-		loop_post(pg->post);
+		timer_post(pg->post);
 		query_end(query);
 		return;
 	}
 	for (int news = STORE_CHANGED; news < STORE_NEWS; news++)
 		if (pg->news[news]) {
 			pg->news[news] = false;
-			loop_post(pg->post);
+			timer_post(pg->post);
 			pg->options.news(pg->options.owner, (enum store_news)news);
 			return;
 		}
@@ -862,7 +860,7 @@ static void *postgres_open(struct event_base *base, const char *address,
 	TAILQ_INIT(&pg->waiting);
 	TAILQ_INIT(&pg->sent);
 	TAILQ_INIT(&pg->ended);
-	pg->post = loop_timer(base, on_post, pg);
+	pg->post = timer_new(base, on_post, pg);
 	start(pg);
 	return pg;
 }
@@ -872,7 +870,7 @@ static void postgres_run(void *database, struct query *query)
 	struct postgres *pg = database;
 
 	TAILQ_INSERT_TAIL(&pg->waiting, query, entry);
-	loop_post(pg->post);
+	timer_post(pg->post);
 }
 
 static void postgres_free(void *database)
@@ -883,7 +881,7 @@ static void postgres_free(void *database)
 	query_drop_all(&pg->waiting);
 	query_drop_all(&pg->sent);
 	query_drop_all(&pg->ended);
-	event_free(pg->post);
+	timer_free(pg->post);
 	free(pg->address);
 	free(pg);
 }

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/loop.h"
+#include "base/timer.h"
 #include "net/http.h"
 #include "trace/otlp.h"
 #include "trace/spans.h"
@@ -46,8 +47,8 @@ struct rlmd_span_exporter {
 	struct spans spans; /* of the trace at hand, where `reads` */
 	bool reads;
 	size_t from, to;         /* spans of the request at hand */
-	struct event *step;      /* owned: posted where there is something to do */
-	struct event *late;      /* owned: the end of a flush */
+	struct timer *step;      /* owned: posted where there is something to do */
+	struct timer *late;      /* owned: the end of a flush */
 	bool over;               /* nothing is sent any more */
 	size_t sent, all;        /* spans of the traces that were read */
 	size_t dropped;          /* traces */
@@ -123,7 +124,7 @@ static void fail(struct rlmd_span_exporter *exporter, const struct rlmd_error *e
 	if (!exporter->error.kind)
 		exporter->error = *err;
 	forget_first(exporter);
-	loop_post(exporter->step);
+	timer_post(exporter->step);
 }
 
 void rlmd_span_exporter_add(struct rlmd_span_exporter *exporter, struct rlmd_text lines,
@@ -149,7 +150,7 @@ void rlmd_span_exporter_add(struct rlmd_span_exporter *exporter, struct rlmd_tex
 	exporter->waiting_size += lines.size;
 	STAILQ_INSERT_TAIL(&exporter->waiting, trace, next);
 	if (!exporter->reads)
-		loop_post(exporter->step);
+		timer_post(exporter->step);
 }
 
 /* --- requests ------------------------------------------------------------------------------ */
@@ -199,7 +200,7 @@ static void on_done(void *owner, struct http_transfer *transfer, const struct rl
 	} else {
 		exporter->sent += exporter->to - exporter->from;
 		exporter->from = exporter->to;
-		loop_post(exporter->step);
+		timer_post(exporter->step);
 	}
 }
 
@@ -239,15 +240,13 @@ static void read_first(struct rlmd_span_exporter *exporter)
 	}
 	exporter->spans.attributes = (const char *const *)trace->attributes;
 	exporter->all += exporter->spans.count;
-	loop_post(exporter->step);
+	timer_post(exporter->step);
 }
 
-static void on_step(evutil_socket_t fd, short what, void *owner)
+static void on_step(void *owner)
 {
 	struct rlmd_span_exporter *exporter = owner;
 
-	(void)fd;
-	(void)what;
 	if (exporter->transfer || STAILQ_EMPTY(&exporter->waiting))
 		return;
 	if (!exporter->reads) {
@@ -256,7 +255,7 @@ static void on_step(evutil_socket_t fd, short what, void *owner)
 		send_some(exporter);
 	} else {
 		forget_first(exporter);
-		loop_post(exporter->step);
+		timer_post(exporter->step);
 	}
 }
 
@@ -273,12 +272,10 @@ static void give_up(struct rlmd_span_exporter *exporter)
 	}
 }
 
-static void on_late(evutil_socket_t fd, short what, void *owner)
+static void on_late(void *owner)
 {
 	struct rlmd_span_exporter *exporter = owner;
 
-	(void)fd;
-	(void)what;
 	if (!exporter->error.kind)
 		error_set(&exporter->error, RLMD_ERROR_TIMEOUT,
 			  "the collector has not answered in time");
@@ -287,14 +284,12 @@ static void on_late(evutil_socket_t fd, short what, void *owner)
 
 void rlmd_span_exporter_flush(struct rlmd_span_exporter *exporter, int64_t time_ms)
 {
-	const struct timeval time = clock_timeval(time_ms > 0 ? time_ms : PUSH_MS);
-
 	if (!exporter)
 		return;
-	loop_add(exporter->late, &time);
+	timer_start(exporter->late, time_ms > 0 ? time_ms : PUSH_MS);
 	while (!STAILQ_EMPTY(&exporter->waiting) && !event_base_loop(exporter->base, EVLOOP_ONCE))
 		;
-	event_del(exporter->late);
+	timer_stop(exporter->late);
 	give_up(exporter);
 }
 
@@ -332,8 +327,8 @@ struct rlmd_span_exporter *rlmd_span_exporter_new(struct event_base *base,
 	exporter->base = base;
 	exporter->name = "the trace";
 	exporter->answer = buffer_new();
-	exporter->step = loop_timer(base, on_step, exporter);
-	exporter->late = loop_timer(base, on_late, exporter);
+	exporter->step = timer_new(base, on_step, exporter);
+	exporter->late = timer_new(base, on_late, exporter);
 	if (!otlp_take_options(given, &exporter->options, err))
 		goto failed;
 	url = exporter->options.url ? exporter->options.url : "";
@@ -359,8 +354,8 @@ void rlmd_span_exporter_free(struct rlmd_span_exporter *exporter)
 		return;
 	give_up(exporter);
 	http_free(exporter->http);
-	event_free(exporter->step);
-	event_free(exporter->late);
+	timer_free(exporter->step);
+	timer_free(exporter->late);
 	for (size_t i = 0; i < exporter->header_count; i++)
 		free(exporter->headers[i]);
 	free(exporter->headers);

@@ -20,8 +20,8 @@
 #include "base/alloc.h"
 #include "base/buffer.h"
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "base/loop.h"
+#include "base/timer.h"
 
 enum {
 	READ_MAX = 64 << 10,
@@ -36,8 +36,8 @@ struct channel {
 	int in, out;             /* owned */
 	struct event *readable;  /* owned */
 	struct event *writable;  /* owned; pending while `output` holds something */
-	struct event *late;      /* owned; pending while a frame is half read */
-	struct event *again;     /* owned; pending where the next turn must look at `input` */
+	struct timer *late;      /* owned; pending while a frame is half read */
+	struct timer *again;     /* owned; pending where the next turn must look at `input` */
 	struct evbuffer *input;  /* owned: less than one frame, and one read */
 	struct evbuffer *output; /* owned */
 
@@ -68,8 +68,8 @@ struct channel {
 
 static void on_readable(evutil_socket_t, short, void *);
 static void on_writable(evutil_socket_t, short, void *);
-static void on_late(evutil_socket_t, short, void *);
-static void on_again(evutil_socket_t, short, void *);
+static void on_late(void *);
+static void on_again(void *);
 
 static void set_nonblocking(int fd)
 {
@@ -87,8 +87,8 @@ struct channel *channel_new(struct event_base *base, int in, int out, channel_pa
 	channel->out = out;
 	channel->readable = loop_event(base, in, EV_READ | EV_PERSIST, on_readable, channel);
 	channel->writable = loop_event(base, out, EV_WRITE, on_writable, channel);
-	channel->late = loop_timer(base, on_late, channel);
-	channel->again = loop_timer(base, on_again, channel);
+	channel->late = timer_new(base, on_late, channel);
+	channel->again = timer_new(base, on_again, channel);
 	channel->input = buffer_new();
 	channel->output = buffer_new();
 	channel->allowance = ATTACHED_MAX;
@@ -117,8 +117,8 @@ void channel_free(struct channel *channel)
 		return;
 	event_free(channel->readable);
 	event_free(channel->writable);
-	event_free(channel->late);
-	event_free(channel->again);
+	timer_free(channel->late);
+	timer_free(channel->again);
 	evbuffer_free(channel->input);
 	evbuffer_free(channel->output);
 	memfile_unref(channel->filling);
@@ -151,15 +151,15 @@ static void over(struct channel *channel, const struct rlmd_error *err)
 
 	event_del(channel->readable);
 	event_del(channel->writable);
-	event_del(channel->late);
-	event_del(channel->again);
+	timer_stop(channel->late);
+	timer_stop(channel->again);
 	channel->end_reported = true;
 	channel->on_over(channel->owner, &copy);
 }
 
 static void deliver(struct channel *channel)
 {
-	event_del(channel->late);
+	timer_stop(channel->late);
 	channel->allowed = false;
 	channel->crowded = evbuffer_get_length(channel->output) > CROWDED;
 	channel->on_packet(channel->owner, &channel->packet);
@@ -258,9 +258,8 @@ static bool held_back(const struct channel *channel)
 static void set_time(struct channel *channel)
 {
 	size_t bytes = channel->allowed ? channel->packet.weight : 0;
-	struct timeval time = clock_timeval(FRAME_MS + (int64_t)(bytes / BYTES_PER_MS));
 
-	loop_add(channel->late, &time);
+	timer_start(channel->late, FRAME_MS + (int64_t)(bytes / BYTES_PER_MS));
 }
 
 static bool step(struct channel *channel)
@@ -301,13 +300,13 @@ static void rest(struct channel *channel, bool more)
 	bool waits = resting(channel) || held_back(channel);
 
 	if (waits || !half_read(channel))
-		event_del(channel->late);
-	else if (!event_pending(channel->late, EV_TIMEOUT, NULL))
+		timer_stop(channel->late);
+	else if (!timer_waits(channel->late))
 		set_time(channel);
 	if (waits || more) {
 		event_del(channel->readable);
 		if (!waits)
-			loop_add(channel->again, &(struct timeval){0});
+			timer_start(channel->again, 0);
 	} else if (channel->ended) {
 		on_end(channel);
 	} else {
@@ -356,19 +355,15 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 	digest(channel);
 }
 
-static void on_again(evutil_socket_t fd, short what, void *arg)
+static void on_again(void *arg)
 {
-	(void)fd;
-	(void)what;
 	digest(arg);
 }
 
-static void on_late(evutil_socket_t fd, short what, void *arg)
+static void on_late(void *arg)
 {
 	struct rlmd_error err;
 
-	(void)fd;
-	(void)what;
 	error_set(&err, RLMD_ERROR_WORKER, "a frame was begun and not ended in its time");
 	over(arg, &err);
 }
@@ -380,9 +375,9 @@ void channel_pause(struct channel *channel, bool paused)
 	channel->paused = paused;
 	if (paused) {
 		event_del(channel->readable);
-		event_del(channel->late);
+		timer_stop(channel->late);
 	} else {
-		loop_add(channel->again, &(struct timeval){0});
+		timer_start(channel->again, 0);
 	}
 }
 
@@ -392,7 +387,7 @@ void channel_allow(struct channel *channel, size_t weight)
 
 	channel->allowance = weight;
 	if (waited && !held_back(channel) && !channel->paused && !channel->end_reported)
-		loop_add(channel->again, &(struct timeval){0});
+		timer_start(channel->again, 0);
 }
 
 /* A host need not ignore SIGPIPE, which the pipe of a dead worker raises in this thread: the signal
@@ -431,7 +426,7 @@ static void write_some(struct channel *channel)
 		loop_add(channel->writable, NULL);
 	if (channel->crowded && evbuffer_get_length(channel->output) <= CROWDED) {
 		channel->crowded = false;
-		loop_add(channel->again, &(struct timeval){0});
+		timer_start(channel->again, 0);
 	}
 }
 
@@ -451,7 +446,7 @@ void channel_send(struct channel *channel, struct frame *frame)
 	if (unread > UNREAD_MAX + channel->largest && !channel->end_reported) {
 		error_set(&err, RLMD_ERROR_WORKER, "it does not read what it is sent");
 		fail(channel, &err);
-		loop_add(channel->again, &(struct timeval){0});
+		timer_start(channel->again, 0);
 	} else if (!channel->deaf && !channel->end_reported) {
 		frame_encode(frame, channel->output);
 		size = evbuffer_get_length(channel->output) - unread;

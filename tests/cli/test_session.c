@@ -243,7 +243,7 @@ static void test_wait(void **state)
 	int interrupts = 0;
 	const struct session_work work = {.interrupt = count_interrupt, .owner = &interrupts};
 	struct event_base *base = session.base = loop_new();
-	struct event *end = loop_timer(base, on_leave, NULL);
+	struct event *end = loop_event(base, -1, 0, on_leave, NULL);
 	struct rlmd_error err;
 
 	(void)state;

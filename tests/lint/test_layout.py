@@ -58,7 +58,7 @@ UNCHECKED = {
     "curl_easy_setopt": ("curl_set", "src/net/curl_check.h"),
 }
 UNCHECKED_IN_A_HOST = {
-    "event_new": ("loop_event", "src/base/loop.c"), "evtimer_new": ("loop_timer", "src/base/loop.c"),
+    "event_new": ("loop_event", "src/base/loop.c"), "evtimer_new": ("timer_new", "src/base/timer.c"),
     "event_add": ("loop_add", "src/base/loop.c"), "evtimer_add": ("loop_add", "src/base/loop.c"),
     **{f"json_{name}": ("json_" + ours, "src/base/json.c") for name, ours in (
         ("object", "make_object"), ("array", "make_array"), ("integer", "make_integer"),
