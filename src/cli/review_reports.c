@@ -36,13 +36,30 @@ static const char *path_of(const struct config *config, size_t i)
 	return *(char *const *)((const char *)config + files[i].path);
 }
 
+/* Its path without dots and links before its name, new. */
+static char *place_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	auto_free char *before = slash ? xstrndup(path, (size_t)(slash - path) + 1) : xstrdup(".");
+	auto_free char *directory = realpath(before, NULL);
+
+	return directory ? xasprintf("%s/%s", directory, slash ? slash + 1 : path) : xstrdup(path);
+}
+
+static bool is_one_file(const char *path, const char *other)
+{
+	auto_free char *place = place_of(path), *place_of_other = place_of(other);
+
+	return !strcmp(place, place_of_other);
+}
+
 /* An earlier report that this one would write over. */
 static bool is_named_before(const struct config *config, size_t i, const char *path)
 {
 	for (size_t k = 0; k < i; k++)
-		if (path_of(config, k) && !strcmp(path_of(config, k), path))
+		if (path_of(config, k) && is_one_file(path_of(config, k), path))
 			return true;
-	return config->output && !strcmp(config->output, path);
+	return config->output && is_one_file(config->output, path);
 }
 
 static bool open_file(struct review_reports *reports, const struct config *config, size_t i,

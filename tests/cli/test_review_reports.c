@@ -133,6 +133,12 @@ static void test_refused(void **state)
 	set(OPTION_markdown, "md");
 	set(OPTION_output, "sarif");
 	expect_refusal("--sarif: sarif is the file of another report, too");
+	set(OPTION_output, "out");
+	set(OPTION_markdown, "./sarif");
+	expect_refusal("--markdown: ./sarif is the file of another report, too");
+	set(OPTION_markdown, "md");
+	set(OPTION_output, "./sarif");
+	expect_refusal("--sarif: sarif is the file of another report, too");
 	set(OPTION_output, "-");
 	set(OPTION_junit, "nowhere/junit");
 	expect_refusal("--junit: cannot write nowhere/junit: No such file or directory");
