@@ -1,6 +1,7 @@
 #include "base/timer.h"
 
 #include <event2/event.h>
+#include <event2/event_struct.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
@@ -8,7 +9,7 @@
 #include "base/loop.h"
 
 struct timer {
-	struct event *event; /* owned */
+	struct event event; /* inside, for a call makes several timers */
 	timer_fn *fn;
 	void *owner; /* lent: fn's */
 };
@@ -26,7 +27,10 @@ struct timer *timer_new(struct event_base *base, timer_fn *fn, void *owner)
 {
 	struct timer *timer = xcalloc(1, sizeof *timer);
 
-	*timer = (struct timer){loop_event(base, -1, 0, on_time, timer), fn, owner};
+	timer->fn = fn;
+	timer->owner = owner;
+	if (event_assign(&timer->event, base, -1, 0, on_time, timer))
+		alloc_failed();
 	return timer;
 }
 
@@ -34,7 +38,8 @@ void timer_free(struct timer *timer)
 {
 	if (!timer)
 		return;
-	event_free(timer->event);
+	event_del(&timer->event);
+	event_debug_unassign(&timer->event);
 	free(timer);
 }
 
@@ -42,33 +47,33 @@ void timer_start(struct timer *timer, int64_t ms)
 {
 	struct timeval delay = clock_timeval(ms);
 
-	loop_add(timer->event, &delay);
+	loop_add(&timer->event, &delay);
 }
 
 void timer_post(struct timer *timer)
 {
-	loop_post(timer->event);
+	loop_post(&timer->event);
 }
 
 void timer_stop(struct timer *timer)
 {
 	if (timer)
-		event_del(timer->event);
+		event_del(&timer->event);
 }
 
 bool timer_waits(const struct timer *timer)
 {
-	return event_pending(timer->event, EV_TIMEOUT, NULL);
+	return event_pending(&timer->event, EV_TIMEOUT, NULL);
 }
 
 struct event_base *timer_base(const struct timer *timer)
 {
-	return event_get_base(timer->event);
+	return event_get_base(&timer->event);
 }
 
 void timer_make_urgent(struct timer *timer)
 {
-	loop_make_urgent(timer->event);
+	loop_make_urgent(&timer->event);
 }
 
 struct timer *timer_after(struct event_base *base, int64_t ms, timer_fn *fn, void *owner)
