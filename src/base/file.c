@@ -222,6 +222,18 @@ bool file_is_ours(int fd, const char *path, enum rlmd_error_kind kind, struct rl
 	return is_ours(&st, path, kind, err);
 }
 
+char *file_real_path(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	auto_free char *before = slash ? xstrndup(path, (size_t)(slash - path)) : xstrdup(".");
+	auto_free char *directory = realpath(*before ? before : "/", NULL);
+
+	if (!directory)
+		return xstrdup(path);
+	return xasprintf("%s/%s", strcmp(directory, "/") ? directory : "",
+			 slash ? slash + 1 : path);
+}
+
 bool file_name_is_ours(const char *path, bool *ret_there, enum rlmd_error_kind kind,
 		       struct rlmd_error *err)
 {

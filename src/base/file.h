@@ -86,6 +86,10 @@ bool file_name_is_ours(const char *path, bool *ret_there, enum rlmd_error_kind,
  */
 bool file_may_write(const char *path, struct stat *ret, enum rlmd_error_kind, struct rlmd_error *);
 
+/* The path with its directory's links and dots resolved, but not a link that it is itself, new; as
+ * it is, where there is no such directory. */
+char *file_real_path(const char *path);
+
 /* "it is a FIFO": a thing that is there and is no regular file, in words; static. */
 const char *file_kind(const struct stat *);
 

@@ -36,21 +36,11 @@ static const char *path_of(const struct config *config, size_t i)
 	return *(char *const *)((const char *)config + files[i].path);
 }
 
-/* Its path without dots and links before its name, new. */
-static char *place_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	auto_free char *before = slash ? xstrndup(path, (size_t)(slash - path) + 1) : xstrdup(".");
-	auto_free char *directory = realpath(before, NULL);
-
-	return directory ? xasprintf("%s/%s", directory, slash ? slash + 1 : path) : xstrdup(path);
-}
-
 static bool is_one_file(const char *path, const char *other)
 {
-	auto_free char *place = place_of(path), *place_of_other = place_of(other);
+	auto_free char *one = file_real_path(path), *two = file_real_path(other);
 
-	return !strcmp(place, place_of_other);
+	return !strcmp(one, two);
 }
 
 /* An earlier report that this one would write over. */

@@ -415,19 +415,6 @@ static bool set_up_in_turn(struct sqlite_file *file, struct query *query)
  * process; but for the one that is made, which SQLite has not seen.
  */
 
-/* The path with its directory's links resolved, which are the user's own, new; SQLite is told to
- * follow no link. */
-static char *real_path(const char *path)
-{
-	auto_free char *copy = xstrdup(path), *directory = NULL;
-	char *slash = strrchr(copy, '/');
-
-	*slash = '\0';
-	directory = realpath(*copy ? copy : "/", NULL);
-	return directory ? xasprintf("%s/%s", strcmp(directory, "/") ? directory : "", slash + 1)
-			 : xstrdup(path);
-}
-
 /* Whether nobody but us and root can write the file and its journals, as far as there are any, and
  * none is a link. RLMD_ERROR_USAGE says what to do. */
 static bool is_ours(const char *path, bool *ret_there, struct rlmd_error *err)
@@ -499,7 +486,7 @@ struct sqlite_file *sqlite_file_open(const struct sqlite_file_options *options, 
 	struct sqlite_file *file = xcalloc(1, sizeof *file);
 
 	file->options = *options;
-	file->path = real_path(options->path);
+	file->path = file_real_path(options->path); /* SQLite is told to follow no link */
 	if (open_file(file, query))
 		return file;
 	sqlite_file_close(file);

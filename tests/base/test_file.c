@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/wait.h"
 #include "child.h"
@@ -336,6 +337,35 @@ static void test_shipped(void **state)
 	free(path);
 }
 
+static void assert_real(const char *path, const char *wanted)
+{
+	auto_free char *found = file_real_path(path);
+
+	assert_string_equal(found, wanted);
+}
+
+/* Links and dots before its name go, and a link that it is itself stays. */
+static void test_real_path(void **state)
+{
+	const struct place *place = *state;
+	auto_free char *real = realpath(place->path, NULL);
+	auto_free char *here = xasprintf("%s/x", real), *link = xasprintf("%s/link", real);
+	auto_free char *missing = in(place, "none/x");
+
+	assert_int_equal(symlink(real, link), 0);
+	assert_int_equal(chdir(real), 0);
+	assert_real("x", here);
+	assert_real("./x", here);
+	assert_real("link/x", here);
+	assert_real("link/link", link);
+	assert_real(link, link);
+	assert_real(missing, missing);
+	assert_int_equal(chdir("/"), 0);
+	assert_real("x", "/x");
+	assert_real("/x", "/x");
+	assert_int_equal(unlink(link), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 /* Made where it is missing; a link, a file, and one that others may write to are refused. */
@@ -375,7 +405,7 @@ int main(void)
 		TEST(test_unwritable),    TEST(test_write_fd),      TEST(test_feed_fd),
 		TEST(test_take_fd),       TEST(test_descriptor_of), TEST(test_may_write),
 		TEST(test_ours),          TEST(test_another_users), TEST(test_shipped),
-		TEST(test_own_directory), TEST(test_ours_by_name),
+		TEST(test_own_directory), TEST(test_ours_by_name),  TEST(test_real_path),
 	};
 
 	return cmocka_run_group_tests_name("file", tests, NULL, NULL);
