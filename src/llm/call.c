@@ -280,11 +280,6 @@ static void call_complete(struct call *call)
 
 /* --- attempts that failed ----------------------------------------------------------- */
 
-static void call_wait(struct call *call, int64_t ms)
-{
-	timer_start(call->timer, ms);
-}
-
 static void call_rest(struct call *call, int64_t ms)
 {
 	const struct llm_request *request = call->request;
@@ -293,7 +288,7 @@ static void call_rest(struct call *call, int64_t ms)
 		call->resting = true;
 		request->on_rest(request->rest_owner);
 	}
-	call_wait(call, ms);
+	timer_start(call->timer, ms);
 }
 
 static bool call_has_rested(struct call *call)
@@ -601,7 +596,7 @@ static void call_feed(struct call *call, struct rlmd_text data)
 	if (ended)
 		return; /* who goes on talking behind the answer's end does not put that off */
 	if (call->reply.finished)
-		call_wait(call, LINGER_MS);
+		timer_start(call->timer, LINGER_MS);
 	else if (call->reply.overlong ||
 		 call->reply.repeating) /* and may never end: whatever else comes is billed too */
 		call_complete(call);
@@ -610,7 +605,7 @@ static void call_feed(struct call *call, struct rlmd_text data)
 	else if (!fine)
 		call_failed_in_answer(call, &error);
 	else if (call->reply.complete && !whole)
-		call_wait(call, REST_MS);
+		timer_start(call->timer, REST_MS);
 }
 
 static void on_data(void *owner, struct http_transfer *transfer, struct rlmd_text data)
