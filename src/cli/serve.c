@@ -200,10 +200,10 @@ static void serve_all(struct serve *serve)
 	struct event *hangup, *terminate, *interrupt;
 	const char *address = serve->session->config.listen;
 
-	hangup = address ? evsignal_new(base, SIGHUP, on_terminate, &drain)
-			 : evsignal_new(base, SIGHUP, on_hangup, serve);
-	terminate = evsignal_new(base, SIGTERM, on_terminate, &drain);
-	interrupt = evsignal_new(base, SIGINT, on_terminate, &drain);
+	hangup = address ? loop_event(base, SIGHUP, EV_SIGNAL | EV_PERSIST, on_terminate, &drain)
+			 : loop_event(base, SIGHUP, EV_SIGNAL | EV_PERSIST, on_hangup, serve);
+	terminate = loop_event(base, SIGTERM, EV_SIGNAL | EV_PERSIST, on_terminate, &drain);
+	interrupt = loop_event(base, SIGINT, EV_SIGNAL | EV_PERSIST, on_terminate, &drain);
 	drain.look = timer_new(base, on_look, &drain);
 	serve->room = timer_new(base, on_room, serve);
 	loop_add(hangup, NULL);

@@ -56,10 +56,11 @@ UNCHECKED = {
         ("asprintf", "asprintf"), ("vasprintf", "asprintf"),
     )},
     "curl_easy_setopt": ("curl_set", "src/net/curl_check.h"),
+    "event_new": ("loop_event", "src/base/loop.c"), "evsignal_new": ("loop_event", "src/base/loop.c"),
+    "evtimer_new": ("timer_new", "src/base/timer.c"),
+    "event_add": ("loop_add", "src/base/loop.c"), "evtimer_add": ("loop_add", "src/base/loop.c"),
 }
 UNCHECKED_IN_A_HOST = {
-    "event_new": ("loop_event", "src/base/loop.c"), "evtimer_new": ("timer_new", "src/base/timer.c"),
-    "event_add": ("loop_add", "src/base/loop.c"), "evtimer_add": ("loop_add", "src/base/loop.c"),
     **{f"json_{name}": ("json_" + ours, "src/base/json.c") for name, ours in (
         ("object", "make_object"), ("array", "make_array"), ("integer", "make_integer"),
         ("real", "make_real"), ("string", "make_string"), ("stringn", "from_text"),
@@ -79,7 +80,8 @@ UNCHECKED_IN_A_HOST = {
 PRESENT = ("curl_easy_init", "curl_share_init", "curl_slist_append", "curl_url", "tsearch",
            "EVP_MAC_CTX_new", "EVP_MAC_fetch", "EVP_MD_CTX_new", "X509_STORE_new")
 # Calls of them that look at the result.
-CHECKED = {("src/base/json_view.c", "json_loadb"), ("src/source/load.c", "event_add")}
+CHECKED = {("src/base/json_view.c", "json_loadb"), ("src/source/load.c", "event_add"),
+           ("src/batch/jobs_file.c", "event_add"), ("src/cli/rpc.c", "event_add")}
 KEYWORDS_OF_CXX = """
     alignas alignof and and_eq asm bitand bitor catch char8_t class co_await co_return co_yield
     compl concept consteval constexpr constinit const_cast decltype delete dynamic_cast explicit
